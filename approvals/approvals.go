@@ -1,0 +1,114 @@
+// Package approvals is the vocabulary of who may do what: agents, calls, decisions, the questions
+// put to a person and what that person's answers permit. Evaluate, the decision itself, is pure.
+package approvals
+
+import (
+	"time"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Principal is who asks: the user and the client entry a session came in by. What a client says
+// of itself is a label, never part of this.
+type Principal struct {
+	UID    int    `json:"uid"`
+	Client string `json:"client"` // the id `connect --client ID` was given; "" for none
+}
+
+// SessionID names one client attached to one server: "s" and 16 hex digits.
+type SessionID string
+
+// CallID names one tools/call: "c" and 16 hex digits.
+type CallID string
+
+// RequestID names one question put to a person: "r" and 32 hex digits (unguessable).
+type RequestID string
+
+// Class is what a call does to the world.
+type Class string
+
+// The classes, mildest first. Depends means the arguments decide; it never remains in a Decision.
+const (
+	Read    Class = "read"
+	Write   Class = "write"
+	Destroy Class = "destroy"
+	Execute Class = "execute"
+	Depends Class = "depends"
+)
+
+// Effect is what is done about a call.
+type Effect string
+
+// The effects. The zero Effect is not valid; code that meets it denies.
+const (
+	Allow Effect = "allow"
+	Ask   Effect = "ask"
+	Deny  Effect = "deny"
+)
+
+// Call is one tools/call as it will be sent.
+type Call struct {
+	ID        CallID                `json:"id"`
+	Session   SessionID             `json:"session"`
+	Principal Principal             `json:"principal"`
+	Label     string                `json:"label"` // what the client calls itself; hostile text
+	Server    sandbox.ServerName    `json:"server"`
+	Spec      sandbox.Digest        `json:"spec"` // of the server's definition
+	Instance  sandbox.InstanceID    `json:"instance"`
+	Workspace sandbox.WorkspaceID   `json:"workspace"`
+	Mode      sandbox.WorkspaceMode `json:"mode"`
+	Tool      string                `json:"tool"`
+	Pin       sandbox.Digest        `json:"pin"`       // of the tool's definition; "" when the server never listed it
+	Arguments []byte                `json:"arguments"` // the bytes that will be sent; nil when there are none
+	Class     Class                 `json:"class"`
+	ClassWhy  string                `json:"class_why"` // one sentence
+	Sentence  string                `json:"sentence"`  // "change src/a.ts": the call as a person would tell it
+	At        time.Time             `json:"at"`
+}
+
+// Outcome is how a Decision came about, where a person was asked.
+type Outcome string
+
+// The outcomes of a question. A request starts Pending and ends as one of the others, once.
+const (
+	Pending   Outcome = "pending"
+	Approved  Outcome = "approved"
+	Denied    Outcome = "denied"
+	Expired   Outcome = "expired"   // nobody answered in time, or the daemon stopped
+	Withdrawn Outcome = "withdrawn" // the client cancelled or went away
+)
+
+// Decision is what was decided about one call, and why.
+type Decision struct {
+	Effect  Effect        `json:"effect"` // from Evaluate: allow, ask, deny; from Authorize: allow or deny
+	Class   Class         `json:"class"`
+	Rule    string        `json:"rule"`   // where it came from: "default rule 1 (reads pass)", "grant r…"
+	Reason  string        `json:"reason"` // one sentence
+	Request RequestID     `json:"request,omitempty"`
+	Outcome Outcome       `json:"outcome,omitempty"` // set when a person was asked
+	By      string        `json:"by,omitempty"`      // who answered: "cli pid 4242", "page"
+	Waited  time.Duration `json:"waited,omitempty"`
+}
+
+// Allowed says whether the call may be sent. The zero Decision is not allowed.
+func (d Decision) Allowed() bool { return d.Effect == Allow }
+
+// Request is a question put to a person about one call. It is answered once and used once.
+type Request struct {
+	ID       RequestID      `json:"id"`
+	Binding  sandbox.Digest `json:"binding"` // what exactly is approved: see Call.Binding
+	Call     Call           `json:"call"`
+	Why      Decision       `json:"why"` // the Ask decision that led here
+	Asked    time.Time      `json:"asked"`
+	Expires  time.Time      `json:"expires"`
+	Outcome  Outcome        `json:"outcome"`
+	Answered time.Time      `json:"answered,omitzero"`
+	By       string         `json:"by,omitempty"`
+}
+
+// Answer is a person's reply to a Request.
+type Answer struct {
+	Approve bool
+	By      string         // who, for the record
+	Binding sandbox.Digest // what the person saw; refused when it is not the request's
+}

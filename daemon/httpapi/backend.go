@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+// Peer is who calls, as the kernel says for the unix socket, or as the page's session says.
+type Peer struct {
+	PID  int  // 0 for the page
+	UID  int
+	Page bool // came in by the loopback page with a valid session
+}
+
+// Backend is what the daemon does; the daemon root implements it. Calls may overlap. Errors carry
+// errdefs kinds, which become Problem codes and HTTP statuses here, once; an *api.Problem passes as it is.
+type Backend interface {
+	Status(ctx context.Context) (api.Status, error)
+	Doctor(ctx context.Context) (api.Doctor, error)
+
+	Calls(ctx context.Context, before string, limit int, server string) (api.CallPage, error)
+	Call(ctx context.Context, id string) (api.Call, error)
+
+	// Approvals lists what waits for a person; with wait > 0 it returns as soon as there is one.
+	Approvals(ctx context.Context, wait time.Duration) ([]api.Approval, error)
+	Approval(ctx context.Context, id string) (api.Approval, error)
+	// Answer refuses peers that descend from an attached client (PermissionDenied), and records the try.
+	Answer(ctx context.Context, peer Peer, id string, a api.Answer) (api.Approval, error)
+
+	Servers(ctx context.Context) ([]api.Server, error)
+	Server(ctx context.Context, name string) (api.Server, error)
+	ServerLog(ctx context.Context, name string) (api.ServerLog, error)
+	RemoveServer(ctx context.Context, name string) error
+	StopServer(ctx context.Context, name string) error
+
+	Workspaces(ctx context.Context) ([]api.Workspace, error)
+	WorkspaceDiff(ctx context.Context, server, agent string) (api.WorkspaceDiff, error)
+	ApplyWorkspace(ctx context.Context, peer Peer, server string, r api.ApplyRequest) (api.ApplyResult, error)
+	DiscardWorkspace(ctx context.Context, peer Peer, server string, r api.ApplyRequest) (api.ApplyResult, error)
+
+	Import(ctx context.Context, peer Peer, r api.ImportRequest) (api.ImportPlan, error)
+	Restore(ctx context.Context, peer Peer, r api.RestoreRequest) ([]api.Restored, error)
+
+	Audit(ctx context.Context, after int64, limit int, call string) ([]api.AuditEvent, error)
+	VerifyAudit(ctx context.Context) (api.Verification, error)
+
+	// PermitLink refuses peers that descend from an attached client, and records the try.
+	PermitLink(ctx context.Context, peer Peer) error
+	// AccessRefused records a request turned away at the page's door: why, and from where. Rate-limited by the caller.
+	AccessRefused(ctx context.Context, why string)
+
+	// Events returns the events after since, waiting for at least one; a reader too far behind gets one reset.
+	Events(ctx context.Context, since int64) ([]api.Event, error)
+
+	// Attach serves one MCP client's stdio on conn until either side ends. It closes conn.
+	Attach(ctx context.Context, peer Peer, a api.Attach, conn net.Conn) error
+	CallTool(ctx context.Context, peer Peer, c api.ToolCall) (api.ToolResult, error)
+
+	Shutdown(ctx context.Context) error
+}

@@ -1,0 +1,102 @@
+// Package store is the vocabulary of what is remembered: the audit log's events, one record per
+// call, and the names and values of secrets. Subpackage sqlite keeps it on disk.
+package store
+
+import (
+	"time"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Kind says what an Event records. Kinds are never renamed: old logs are read for ever.
+type Kind string
+
+// The kinds of event.
+const (
+	DaemonStarted      Kind = "daemon.started"
+	DaemonStopped      Kind = "daemon.stopped"
+	SessionOpened      Kind = "session.opened"
+	SessionClosed      Kind = "session.closed"
+	InstanceStarted    Kind = "instance.started"
+	InstanceEnded      Kind = "instance.ended"
+	PackageInstalled   Kind = "package.installed"
+	CallDecided        Kind = "call.decided"
+	CallFinished       Kind = "call.finished" // one per call, with everything about it
+	ApprovalAsked      Kind = "approval.asked"
+	ApprovalAnswered   Kind = "approval.answered"
+	ApprovalRefused    Kind = "approval.refused" // an answer or page link asked for by one who may not
+	ToolDemoted        Kind = "tool.demoted"
+	WorkspaceApplied   Kind = "workspace.applied"
+	WorkspaceDiscarded Kind = "workspace.discarded"
+	ConfigImported     Kind = "config.imported"
+	ConfigRestored     Kind = "config.restored"
+	AccessRefused      Kind = "access.refused" // foreign Host, Origin, or no session
+)
+
+// Event is one line of the audit log. Seq counts from 1 without gaps; Hash covers every other
+// field and the Hash before, so an edit, a reorder and a gap each break the chain.
+type Event struct {
+	Seq       int64
+	At        time.Time // microseconds, UTC
+	Kind      Kind
+	Principal approvals.Principal
+	Session   approvals.SessionID
+	Server    sandbox.ServerName
+	Call      approvals.CallID
+	Body      []byte // compact JSON object; arguments redacted and size-bounded
+	Prev      sandbox.Digest
+	Hash      sandbox.Digest
+}
+
+// CallRecord is everything about one call, written once it has ended (kind call.finished) and,
+// with Outcome "running" or "waiting", shown while it has not.
+type CallRecord struct {
+	Call     approvals.Call
+	Decision approvals.Decision
+	Outcome  CallOutcome
+	Error    string // what went wrong, for a person; never a secret
+	Duration time.Duration
+	Result   ResultDigest
+	Changes  []sandbox.Change   // files changed while it ran
+	Shared   []approvals.CallID // calls in flight at the same time, to which Changes may belong too
+	Findings []string           // what was found in the result or its effects, one sentence each
+}
+
+// CallOutcome is how a call ended.
+type CallOutcome string
+
+// The outcomes of a call.
+const (
+	CallWaiting  CallOutcome = "waiting" // for a person
+	CallRunning  CallOutcome = "running"
+	CallDone     CallOutcome = "done"
+	CallFailed   CallOutcome = "failed"   // the server answered with an error
+	CallRefused  CallOutcome = "refused"  // denied by policy or person, expired or withdrawn: see Decision
+	CallWithheld CallOutcome = "withheld" // it ran, and its result was kept back
+	CallUnknown  CallOutcome = "unknown"  // we or the server died in the middle
+)
+
+// ResultDigest stands for a result that is not itself kept.
+type ResultDigest struct {
+	Digest sandbox.Digest
+	Size   int64 // bytes
+}
+
+// Demotion is a tool that lost the right to pass as a read.
+type Demotion struct {
+	Server sandbox.ServerName
+	Tool   string
+	Reason string
+	Call   approvals.CallID // the call that showed it
+	At     time.Time
+}
+
+// Verification is what `audit verify` found.
+type Verification struct {
+	Records int64 // events that verified
+	OK      bool
+	Bad     int64  // Seq of the first event that is wrong or missing; 0 when OK
+	Problem string // one sentence naming the event and the fault
+	Notice  string // such as: the signing key lies in a file
+}
