@@ -1,0 +1,118 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// AttachProtocol is the name the attach route upgrades to.
+const AttachProtocol = "garita-stdio"
+
+// Query writes a for the attach route's address.
+func (a Attach) Query() url.Values {
+	q := values("server", a.Server, "client", a.Client, "agent", a.Agent, "mode", a.Mode, "pid", number(int64(a.PID)))
+	for _, word := range a.Command {
+		q.Add("command", word)
+	}
+	for _, dir := range a.Workspace {
+		q.Add("workspace", dir)
+	}
+	return q
+}
+
+// ParseAttach reads what Query wrote.
+func ParseAttach(q url.Values) (Attach, error) {
+	a := Attach{
+		Server: q.Get("server"), Client: q.Get("client"), Agent: q.Get("agent"), Mode: q.Get("mode"),
+		Command: q["command"], Workspace: q["workspace"],
+	}
+	if text := q.Get("pid"); text != "" {
+		pid, err := strconv.Atoi(text)
+		if err != nil || pid < 0 {
+			return Attach{}, fmt.Errorf("read pid %q: not a process id", text)
+		}
+		a.PID = pid
+	}
+	if (a.Server == "") == (len(a.Command) == 0) {
+		return Attach{}, errors.New("name a server or a command, one of them")
+	}
+	return a, nil
+}
+
+// Attach opens one MCP session. What is written to the connection is the client's side of stdio,
+// what is read is the server's; its CloseWrite says that the client is done. ctx bounds opening only.
+// The caller closes it.
+func (c *Client) Attach(ctx context.Context, a Attach) (net.Conn, error) {
+	req, err := newRequest(ctx, http.MethodGet, "/api/v1/attach", a.Query(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", AttachProtocol)
+	conn, err := c.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	up, err := upgrade(ctx, conn, req)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return up, nil
+}
+
+// upgrade sends req on conn and waits for 101.
+func upgrade(ctx context.Context, conn net.Conn, req *http.Request) (net.Conn, error) {
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := req.Write(conn); err != nil {
+		return nil, &Unreachable{Socket: conn.RemoteAddr().String(), Err: err}
+	}
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, req)
+	if err != nil {
+		return nil, &Unreachable{Socket: conn.RemoteAddr().String(), Err: err}
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		defer resp.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		if err != nil {
+			return nil, fmt.Errorf("attach: %w", err)
+		}
+		return nil, problem(resp.StatusCode, body)
+	}
+	if !stop() {
+		return nil, ctx.Err()
+	}
+	return &Stdio{UnixConn: conn.(*net.UnixConn), ahead: r}, nil
+}
+
+// Stdio is an attached connection: a unix socket of which some bytes may already have been read.
+type Stdio struct {
+	*net.UnixConn
+	ahead *bufio.Reader // of UnixConn; drained first, then dropped
+}
+
+// NewStdio returns conn with the bytes that ahead holds put back in front.
+func NewStdio(conn *net.UnixConn, ahead *bufio.Reader) *Stdio {
+	return &Stdio{UnixConn: conn, ahead: ahead}
+}
+
+// Read reads as net.Conn does.
+func (s *Stdio) Read(p []byte) (int, error) {
+	if s.ahead == nil {
+		return s.UnixConn.Read(p)
+	}
+	if s.ahead.Buffered() > 0 {
+		return s.ahead.Read(p[:min(len(p), s.ahead.Buffered())])
+	}
+	s.ahead = nil
+	return s.UnixConn.Read(p)
+}
