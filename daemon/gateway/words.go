@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// message is the answer to a request, on the wire.
+func (a answer) message(id protocol.ID, err error) []byte {
+	var p *protocol.ParseError
+	switch {
+	case errors.As(err, &p):
+		return protocol.NewError(id, p.Code, p.Why)
+	case err != nil:
+		return protocol.NewError(id, protocol.CodeInternal, err.Error())
+	case a.fault != nil:
+		return protocol.NewErrorAnswer(id, a.fault)
+	}
+	return protocol.NewResult(id, a.result)
+}
+
+// refused is what the model is told about a call that did not happen: denial, expiry and
+// withdrawal are different things to do next.
+func refused(c approvals.Call, d approvals.Decision) answer {
+	switch d.Outcome {
+	case approvals.Denied:
+		return refusal("denied", "The person denied this call to %s. It did not run. Do not try it again unasked; ask the person what they would like instead.", c.Tool)
+	case approvals.Expired:
+		return refusal("expired", "Nobody answered the request to call %s in time. It did not run. The person can be asked to look at Garita, and the call made again.", c.Tool)
+	case approvals.Withdrawn:
+		return refusal("withdrawn", "The request to call %s was withdrawn before anyone answered. It did not run.", c.Tool)
+	}
+	return refusal("refused", "Garita refused this call to %s: %s (%s). It did not run.", c.Tool, d.Reason, d.Rule)
+}
+
+func refusal(outcome, format string, args ...any) answer {
+	return answer{result: protocol.NewTextResult(fmt.Sprintf(format, args...), outcome, true)}
+}
+
+// withheld is what the model is told about a read that did more than read.
+func withheld(why string) answer {
+	return refusal("withheld", "Garita kept the result of this call back: %s. From now on the tool is asked about before it runs.", why)
+}
+
+// list names the first few changed paths.
+func list(changes []sandbox.Change) string {
+	const shown = 3
+	var names []string
+	for _, c := range changes[:min(len(changes), shown)] {
+		names = append(names, fmt.Sprintf("%s (%s)", c.Path, c.Kind))
+	}
+	if rest := len(changes) - shown; rest > 0 {
+		names = append(names, fmt.Sprintf("%d more", rest))
+	}
+	return strings.Join(names, ", ")
+}
+
+// isToolError says whether a result has "isError": true.
+func isToolError(result jsontext.Value) bool {
+	members, err := protocol.Members(result, "isError")
+	return err == nil && string(members["isError"]) == "true"
+}
+
+func digest(result jsontext.Value) store.ResultDigest {
+	if result == nil {
+		return store.ResultDigest{}
+	}
+	return store.ResultDigest{Digest: sum(result), Size: int64(len(result))}
+}
+
+// bounded cuts text that goes into a record.
+func bounded(s string) string {
+	const limit = 500
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// cut splits a method at its first slash: "roots/list" is asked of who declared "roots".
+func cut(method string) (capability, rest string, ok bool) { return strings.Cut(method, "/") }
+
+func newCallID() approvals.CallID {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return approvals.CallID("c" + hex.EncodeToString(b[:]))
+}

@@ -1,0 +1,238 @@
+// Package protocol is MCP as bytes: framing on stdio, and the JSON-RPC envelope of each message.
+//
+// A message is parsed once, strictly, and what was parsed is what is sent on: params, result and
+// error stay the sender's own bytes, ids stay the sender's own tokens (1, "1" and
+// 9007199254740993 differ). A message two parsers could read differently (duplicate or
+// differently cased keys, bad UTF-8, lone surrogates, a second document) is refused.
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Kind is what a JSON-RPC message is.
+type Kind int
+
+// The kinds of message.
+const (
+	Request      Kind = iota + 1 // has a method and an id
+	Notification                 // has a method and no id
+	Response                     // has an id, and a result or an error
+)
+
+// Message is one JSON-RPC message. Raw is the whole of it, as it came and as it goes on.
+type Message struct {
+	Kind   Kind
+	ID     ID
+	Method string
+	Params jsontext.Value // nil when absent
+	Result jsontext.Value
+	Error  jsontext.Value
+	Raw    []byte // without the line's end
+}
+
+// ID is a request id as its sender wrote it: a JSON string or number token, compared as bytes. "" is no id.
+type ID string
+
+// Error codes of JSON-RPC that Garita itself answers with.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeNoMethod       = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// ParseError says why bytes are not one message. Code is the JSON-RPC code to answer with.
+type ParseError struct {
+	Code int
+	Why  string
+	// ID is the message's, when it could be told beyond doubt; else "".
+	ID ID
+}
+
+func (e *ParseError) Error() string { return e.Why }
+
+// Parse reads one message. Raw of the result aliases b. The error is a *ParseError.
+func Parse(b []byte) (Message, error) {
+	m := Message{Raw: b}
+	seen := map[string]bool{}
+	err := eachMember(b, func(name string, value jsontext.Value) error {
+		seen[name] = true
+		return m.set(name, value)
+	})
+	if err != nil {
+		return Message{}, asParseError(err)
+	}
+	return m, m.classify(seen)
+}
+
+// envelope is the members whose other spellings a lax parser would take for them.
+var envelope = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+func (m *Message) set(name string, value jsontext.Value) error {
+	switch name {
+	case "jsonrpc":
+		if string(value) != `"2.0"` {
+			return invalid(`"jsonrpc" is not "2.0"`)
+		}
+	case "id":
+		return m.setID(value)
+	case "method":
+		method, err := text(value)
+		if err != nil || method == "" {
+			return invalid(`"method" is not a non-empty string`)
+		}
+		m.Method = method
+	case "params":
+		m.Params = value
+	case "result":
+		m.Result = value
+	case "error":
+		m.Error = value
+	default:
+		return refuseLookalike(name, envelope)
+	}
+	return nil
+}
+
+func (m *Message) setID(value jsontext.Value) error {
+	switch value.Kind() {
+	case '"', '0':
+		m.ID = ID(value)
+		return nil
+	case 'n': // only answers to messages that could not be read carry a null id
+		return nil
+	}
+	return invalid(`"id" is neither a string nor a number`)
+}
+
+func (m *Message) classify(seen map[string]bool) error {
+	answer := seen["result"] || seen["error"]
+	switch {
+	case !seen["jsonrpc"]:
+		return m.fault(`there is no "jsonrpc": "2.0"`)
+	case seen["method"] && answer:
+		return m.fault("it is a request and an answer at once")
+	case seen["result"] && seen["error"]:
+		return m.fault(`it has a "result" and an "error"`)
+	case seen["method"] && m.ID != "":
+		m.Kind = Request
+	case seen["method"] && seen["id"]:
+		return m.fault("a request's id is null")
+	case seen["method"]:
+		m.Kind = Notification
+	case answer:
+		m.Kind = Response
+	default:
+		return m.fault("it is neither a request nor an answer")
+	}
+	return nil
+}
+
+func (m *Message) fault(why string) error {
+	return &ParseError{Code: CodeInvalidRequest, Why: "not a JSON-RPC message: " + why, ID: m.ID}
+}
+
+// Members reads the members of a JSON object that has no duplicate names, and none that differ
+// from one of want only in case. The values alias b.
+func Members(b []byte, want ...string) (map[string]jsontext.Value, error) {
+	members := map[string]jsontext.Value{}
+	err := eachMember(b, func(name string, value jsontext.Value) error {
+		members[name] = value
+		return refuseLookalike(name, want)
+	})
+	if err != nil {
+		return nil, asParseError(err)
+	}
+	return members, nil
+}
+
+// eachMember calls f for each member of the one object in b. The decoder refuses duplicate names,
+// at any depth, and text that is not UTF-8.
+func eachMember(b []byte, f func(name string, value jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(b))
+	if d.PeekKind() != '{' {
+		if d.PeekKind() == '[' {
+			return invalid("batches are not accepted")
+		}
+		_, err := d.ReadToken()
+		return errors.Join(invalid("it is not a JSON object"), err)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		if err := member(d, f); err != nil {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return invalid("something follows the message on its line")
+	}
+	return nil
+}
+
+func member(d *jsontext.Decoder, f func(string, jsontext.Value) error) error {
+	name, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	key := name.String() // before the next read: a token lives only until then
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	return f(key, value.Clone())
+}
+
+// refuseLookalike refuses a name that another parser could take for one of names.
+func refuseLookalike(name string, names []string) error {
+	for _, n := range names {
+		if name != n && strings.EqualFold(name, n) {
+			return invalid(fmt.Sprintf("%q could be taken for %q", name, n))
+		}
+	}
+	return nil
+}
+
+func text(v jsontext.Value) (string, error) {
+	if v.Kind() != '"' {
+		return "", errors.New("not a string")
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	return string(b), err
+}
+
+// Text is the string that v holds, or "" when it holds none.
+func Text(v jsontext.Value) string {
+	s, err := text(v)
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+func invalid(why string) error { return &ParseError{Code: CodeInvalidRequest, Why: why} }
+
+// asParseError tells broken JSON (parse error) from JSON two readers could understand differently
+// (invalid request).
+func asParseError(err error) error {
+	var p *ParseError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return &ParseError{Code: CodeInvalidRequest, Why: "a name occurs twice in one object"}
+	}
+	return &ParseError{Code: CodeParse, Why: "not valid JSON: " + err.Error()}
+}
