@@ -74,8 +74,8 @@ const (
 	Pending   Outcome = "pending"
 	Approved  Outcome = "approved"
 	Denied    Outcome = "denied"
-	Expired   Outcome = "expired"   // nobody answered in time, or the daemon stopped
-	Withdrawn Outcome = "withdrawn" // the client cancelled or went away
+	Expired   Outcome = "expired"   // nobody answered in time, or it was found pending after a crash
+	Withdrawn Outcome = "withdrawn" // the client cancelled or went away, or Garita was stopped
 )
 
 // Decision is what was decided about one call, and why.

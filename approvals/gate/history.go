@@ -1,0 +1,27 @@
+package gate
+
+import "github.com/garita-dev/garita/approvals"
+
+// remembered is how many ended questions are kept with their arguments, for the person who still
+// looks at one, and so that the same answer given twice is no error.
+const remembered = 64
+
+// history is the last questions that ended.
+type history struct {
+	last [remembered]approvals.Request
+	next int
+}
+
+func (h *history) add(r approvals.Request) {
+	h.last[h.next%remembered] = r
+	h.next++
+}
+
+func (h *history) find(id approvals.RequestID) (approvals.Request, bool) {
+	for _, r := range h.last {
+		if r.ID == id && id != "" {
+			return r, true
+		}
+	}
+	return approvals.Request{}, false
+}
