@@ -1,0 +1,121 @@
+package supervisor
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Host is what lowering asks of the machine.
+type Host interface {
+	LookPath(program string) (string, error)  // absolute, by the daemon's PATH
+	EvalSymlinks(path string) (string, error) // the real path
+	Stat(path string) (fs.FileInfo, error)
+	Image(reference string) (sandbox.Digest, []string, error) // an imported image and its entry point
+}
+
+// lower turns a declared server into a launch: every path resolved, nothing left to look up.
+func lower(server sandbox.Server, id sandbox.InstanceID, o Owner, pkg *sandbox.Package, args []string, host Host) (sandbox.Launch, error) {
+	l := sandbox.Launch{
+		ID: id, Server: server.Name, Group: o.Group, Env: server.Spec.Env, Volume: o.Volume,
+		Package: pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
+		Limits: orDefaults(server.Spec.Limits),
+	}
+	if len(l.Folders) > 0 {
+		l.Dir = l.Folders[0].Host
+	}
+	return l, program(&l, server.Source, args, host)
+}
+
+func folders(spec sandbox.Spec, id sandbox.WorkspaceID) []sandbox.Folder {
+	mode := spec.Workspace
+	if mode == "" {
+		mode = sandbox.Snapshot
+	}
+	if mode == sandbox.None {
+		return nil
+	}
+	all := make([]sandbox.Folder, 0, len(spec.Folders))
+	for _, host := range spec.Folders {
+		f := sandbox.Folder{Host: host, Mode: mode}
+		if mode == sandbox.Snapshot {
+			f.Workspace = id
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func orDefaults(l sandbox.Limits) sandbox.Limits {
+	if l.Memory == 0 {
+		l.Memory = sandbox.DefaultLimits.Memory
+	}
+	if l.PIDs == 0 {
+		l.PIDs = sandbox.DefaultLimits.PIDs
+	}
+	if l.CPUs == 0 {
+		l.CPUs = sandbox.DefaultLimits.CPUs
+	}
+	return l
+}
+
+// program sets what runs: a package's entry, an image's, or a program of the host.
+func program(l *sandbox.Launch, source sandbox.Source, args []string, host Host) error {
+	switch {
+	case l.Package != nil:
+		l.Argv = append(slices.Clone(l.Package.Entry), args...)
+		return toolchain(l, l.Argv[0], host)
+	case source.Image != "":
+		digest, entry, err := host.Image(source.Image)
+		l.Root.Image, l.Argv = digest, append(entry, source.Args...)
+		return err
+	case len(source.Command) == 0:
+		return fmt.Errorf("nothing to run: %w", errdefs.ErrInvalidArgument)
+	}
+	path, err := host.LookPath(source.Command[0])
+	if err != nil {
+		return fmt.Errorf("find %s: %w: %w", source.Command[0], err, errdefs.ErrNotFound)
+	}
+	l.Argv = append([]string{path}, source.Command[1:]...)
+	return toolchain(l, path, host)
+}
+
+// toolchain makes a program of the host visible inside: nothing is needed for what lies under
+// /usr; one version's directory for a toolchain kept elsewhere (nvm, pyenv, asdf, mise …); else
+// the one file.
+func toolchain(l *sandbox.Launch, path string, host Host) error {
+	real, err := host.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("find %s: %w: %w", path, err, errdefs.ErrNotFound)
+	}
+	l.Argv[0] = real
+	if under(real, "/usr") || under(real, "/bin") || under(real, "/lib") {
+		l.Argv[0] = path
+		return nil
+	}
+	if root, ok := versionRoot(real); ok {
+		l.Root.Toolchain = root
+		return nil
+	}
+	l.Mounts = append(l.Mounts, sandbox.Mount{Host: real, At: real})
+	return nil
+}
+
+// version is how toolchain managers name the directory of one version: v20.20.2, 3.11.7, 21.
+var version = regexp.MustCompile(`^v?\d+(\.\d+)*$`)
+
+// versionRoot is the directory of the one version that a program …/VERSION/bin/NAME belongs to.
+func versionRoot(program string) (string, bool) {
+	bin := filepath.Dir(program)
+	root := filepath.Dir(bin)
+	return root, filepath.Base(bin) == "bin" && version.MatchString(filepath.Base(root))
+}
+
+func under(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
