@@ -3,6 +3,7 @@
 package approvals
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -111,4 +112,12 @@ type Answer struct {
 	Approve bool
 	By      string         // who, for the record
 	Binding sandbox.Digest // what the person saw; refused when it is not the request's
+}
+
+// String is the principal as the record writes it: "uid:1000/claude-desktop".
+func (p Principal) String() string {
+	if p.Client == "" {
+		return fmt.Sprintf("uid:%d", p.UID)
+	}
+	return fmt.Sprintf("uid:%d/%s", p.UID, p.Client)
 }
