@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// read reads all files, keeping what was in force where one does not parse. mu is held.
+func (s *Store) read() (changed bool) {
+	servers, ok := load(s, s.paths.ServersFile(), func(file string, data []byte) (map[sandbox.ServerName]sandbox.Server, error) {
+		list, err := ParseServers(file, data, s.paths.Guard())
+		return byName(list), err
+	})
+	if ok && !reflect.DeepEqual(servers, s.servers) {
+		s.servers, changed = servers, true
+	}
+	settings, ok := load(s, s.paths.SettingsFile(), func(file string, data []byte) (Settings, error) {
+		return ParseSettings(file, data, s.paths.Isolated)
+	})
+	if ok && settings != s.settings {
+		s.settings, changed = settings, true
+	}
+	lock, ok := load(s, s.paths.LockFile(), ParseLock)
+	if ok && !reflect.DeepEqual(lock, s.lock) {
+		s.lock, changed = lock, true
+	}
+	return changed
+}
+
+func load[T any](s *Store, file string, parse func(string, []byte) (T, error)) (T, bool) {
+	var out T
+	data, err := readFile(file)
+	if err == nil {
+		out, err = parse(file, data)
+	}
+	if err != nil {
+		s.problems[file] = err
+		return out, false
+	}
+	delete(s.problems, file)
+	return out, true
+}
+
+func byName(list []sandbox.Server) map[sandbox.ServerName]sandbox.Server {
+	out := make(map[sandbox.ServerName]sandbox.Server, len(list))
+	for _, srv := range list {
+		out[srv.Name] = srv
+	}
+	return out
+}
+
+// Put adds servers to servers.yaml, or replaces those of the same name, all or none. A file that
+// does not parse is not touched (FailedPrecondition).
+func (s *Store) Put(servers ...sandbox.Server) error {
+	return s.change(func(file string, data []byte) ([]byte, error) {
+		for _, srv := range servers {
+			var err error
+			if data, err = putServer(file, data, srv); err != nil {
+				return nil, err
+			}
+		}
+		return data, nil
+	})
+}
+
+// Remove takes a server out of servers.yaml and its lock entry with it. NotFound if there is none.
+func (s *Store) Remove(name sandbox.ServerName) error {
+	if _, ok := s.Server(name); !ok {
+		return fmt.Errorf("remove server %s: %w", name, errdefs.ErrNotFound)
+	}
+	err := s.change(func(file string, data []byte) ([]byte, error) { return dropServer(file, data, name) })
+	if err != nil {
+		return err
+	}
+	return s.changeLock(func(l *Lock) {
+		delete(l.Packages, name)
+		delete(l.Pins, name)
+	})
+}
+
+// change edits servers.yaml as it is on disk now and puts the outcome in force.
+func (s *Store) change(edit func(file string, data []byte) ([]byte, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	file := s.paths.ServersFile()
+	old, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	if _, err := ParseServers(file, old, s.paths.Guard()); err != nil {
+		return fmt.Errorf("change servers.yaml: mend it first: %w: %w", err, errdefs.ErrFailedPrecondition)
+	}
+	data, err := edit(file, old)
+	if err != nil {
+		return err
+	}
+	list, err := ParseServers(file, data, s.paths.Guard())
+	if err != nil {
+		return fmt.Errorf("change servers.yaml: %w", err)
+	}
+	if string(data) != string(old) {
+		if err := writeFile(file, data); err != nil {
+			return err
+		}
+	}
+	s.servers = byName(list)
+	delete(s.problems, file)
+	return nil
+}
+
+// SetPackage records in garita.lock what was installed for a server.
+func (s *Store) SetPackage(name sandbox.ServerName, p sandbox.Package) error {
+	return s.changeLock(func(l *Lock) { l.Packages[name] = p })
+}
+
+func (s *Store) changeLock(edit func(*Lock)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	file := s.paths.LockFile()
+	old, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	next, err := ParseLock(file, old)
+	if err != nil {
+		return err
+	}
+	if next.Packages == nil {
+		next.Packages = map[sandbox.ServerName]sandbox.Package{}
+	}
+	before := maps.Clone(next.Packages)
+	edit(&next)
+	if reflect.DeepEqual(before, next.Packages) && len(old) > 0 {
+		return nil
+	}
+	data, err := next.bytes()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(file, data); err != nil {
+		return err
+	}
+	s.lock = next
+	delete(s.problems, file)
+	return nil
+}

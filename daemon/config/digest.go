@@ -1,0 +1,76 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// canonical is a Server in the form its digest is taken over: every field, in this order, with
+// what is left out written as what it means. Changing it changes every digest.
+type canonical struct {
+	Version   int               `json:"version"`
+	Name      string            `json:"name"`
+	Command   []string          `json:"command"`
+	Image     string            `json:"image"`
+	Args      []string          `json:"args"`
+	Workspace string            `json:"workspace"`
+	Folders   []string          `json:"folders"`
+	Mounts    []canonicalMount  `json:"mounts"`
+	Env       map[string]string `json:"env"`
+	Limits    sandbox.Limits    `json:"limits"`
+	IdleMS    int64             `json:"idle_ms"`
+	HardMS    int64             `json:"hard_ms"`
+	CallMS    int64             `json:"call_ms"`
+	Tools     []string          `json:"tools"`
+}
+
+type canonicalMount struct {
+	Host     string `json:"host"`
+	At       string `json:"at"`
+	Writable bool   `json:"writable"`
+}
+
+// Digest identifies a server's whole definition: what is run and every wall. Two definitions that
+// mean the same have the same digest, however they were written.
+func Digest(s sandbox.Server) (sandbox.Digest, error) {
+	b, err := json.Marshal(canonicalServer(s), json.Deterministic(true))
+	if err != nil {
+		return "", fmt.Errorf("digest server %s: %w", s.Name, err)
+	}
+	sum := sha256.Sum256(b)
+	return sandbox.Digest("sha256:" + hex.EncodeToString(sum[:])), nil
+}
+
+func canonicalServer(s sandbox.Server) canonical {
+	c := canonical{
+		Version: 1, Name: string(s.Name), Command: s.Source.Command, Image: s.Source.Image, Args: s.Source.Args,
+		Workspace: string(s.Spec.Workspace), Folders: s.Spec.Folders, Env: s.Spec.Env, Limits: fullLimits(s.Spec.Limits),
+		IdleMS: s.Spec.Lifecycle.Idle.Milliseconds(), HardMS: s.Spec.Lifecycle.Hard.Milliseconds(),
+		CallMS: s.Spec.Lifecycle.Call.Milliseconds(), Tools: s.Spec.Tools.Allow,
+	}
+	if c.Workspace == "" {
+		c.Workspace = string(sandbox.Snapshot)
+	}
+	for _, m := range s.Spec.Mounts {
+		c.Mounts = append(c.Mounts, canonicalMount(m))
+	}
+	return c
+}
+
+func fullLimits(l sandbox.Limits) sandbox.Limits {
+	if l.Memory == 0 {
+		l.Memory = sandbox.DefaultLimits.Memory
+	}
+	if l.PIDs == 0 {
+		l.PIDs = sandbox.DefaultLimits.PIDs
+	}
+	if l.CPUs == 0 {
+		l.CPUs = sandbox.DefaultLimits.CPUs
+	}
+	return l
+}

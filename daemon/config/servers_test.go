@@ -1,0 +1,194 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+var testGuard = Guard{Home: "/home/ana", Own: []string{"/home/ana/.config/garita"}}
+
+func TestParseServers(t *testing.T) {
+	const text = `version: 1
+servers:
+  files:
+    run: npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ${workspace} ~/shop
+    protocol: auto
+    placement: dedicated
+    runtime: runc
+    mounts:
+      - {host: ~/data/in, at: /workspace/input, mode: ro}
+      - {host: /srv/out, mode: rw}
+    network: {allow: []}
+    env: {LOG: debug}
+    limits: {memory: 512MiB, pids: 256, cpus: 1.5}
+    lifecycle: {idle: 10m, hard: 12h, call: 5m}
+    tools: {allow: ["read_*"]}
+  img:
+    image: ghcr.io/x/y:1
+    args: [serve]
+    workspace: none
+    network:
+`
+	got, err := ParseServers("servers.yaml", []byte(text), testGuard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []sandbox.Server{
+		{
+			Name:   "files",
+			Source: sandbox.Source{Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "${workspace}", "/home/ana/shop"}},
+			Spec: sandbox.Spec{
+				Workspace: sandbox.Snapshot, Folders: []string{"${workspace}"},
+				Mounts:    []sandbox.Mount{{Host: "/home/ana/data/in", At: "/workspace/input"}, {Host: "/srv/out", At: "/srv/out", Writable: true}},
+				Env:       map[string]string{"LOG": "debug"},
+				Limits:    sandbox.Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1.5},
+				Lifecycle: sandbox.Lifecycle{Idle: 10 * time.Minute, Hard: 12 * time.Hour, Call: 5 * time.Minute},
+				Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}},
+			},
+		},
+		{Name: "img", Source: sandbox.Source{Image: "ghcr.io/x/y:1", Args: []string{"serve"}}, Spec: sandbox.Spec{Workspace: sandbox.None}},
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestParseServersRefuses(t *testing.T) {
+	head := "version: 1\nservers:\n  a:\n"
+	for name, tt := range map[string]struct {
+		text string
+		line int
+		says string
+	}{
+		"an unknown key":            {head + "    run: x\n    runn: y\n", 5, "runn"},
+		"an unknown key at the top": {"version: 1\nserver: {}\n", 2, "server"},
+		"a doubled server":          {head + "    run: x\n  a:\n    run: y\n", 5, "a"},
+		"another version":           {"version: 2\n", 1, "version 2"},
+		"nothing to run":            {head + "    workspace: none\n", 3, "exactly one"},
+		"two ways to run":           {head + "    run: x\n    image: y\n", 3, "exactly one"},
+		"a bad name":                {"servers:\n  ../x: {run: y}\n", 2, "server name"},
+		"a network host":            {head + "    run: x\n    network: {allow: [\"a:443\"]}\n", 5, "yet"},
+		"the whole public web":      {head + "    run: x\n    network: {allow: [public-web]}\n", 5, "yet"},
+		"a secret":                  {head + "    run: x\n    secrets: [{name: t}]\n", 5, "yet"},
+		"rules for commands":        {head + "    run: x\n    exec: {allow: [\"*\"]}\n", 5, "yet"},
+		"a url":                     {head + "    url: https://x\n", 4, "yet"},
+		"another runtime":           {head + "    run: x\n    runtime: gvisor\n", 5, "yet"},
+		"a shared placement":        {head + "    run: x\n    placement: shared\n", 5, "yet"},
+		"a fixed protocol":          {head + "    run: x\n    protocol: 2024-11-05\n", 5, "yet"},
+		"a disk limit":              {head + "    run: x\n    limits: {disk: 2GiB}\n", 5, "disk"},
+		"a mount of the home":       {head + "    run: x\n    mounts:\n      - {host: ~/}\n", 5, "home"},
+		"a mount over /usr":         {head + "    run: x\n    mounts:\n      - {host: /srv/x, at: /usr/x}\n", 5, "system"},
+		"a mount of our own":        {head + "    run: x\n    mounts:\n      - {host: ~/.config}\n", 5, "Garita"},
+		"a folder of the system":    {head + "    run: x\n    folders: [/etc]\n", 5, "system"},
+		"a relative folder":         {head + "    run: x\n    folders: [etc]\n", 5, "absolute"},
+		"a size without a unit":     {head + "    run: x\n    limits: {memory: 512}\n", 5, "unit"},
+		"a negative count":          {head + "    run: x\n    limits: {pids: -1}\n", 5, "counts"},
+		"a shell line":              {head + "    run: x | y\n", 4, "shell"},
+		"a chosen HOME":             {head + "    run: x\n    env: {HOME: /x}\n", 5, "HOME"},
+		"two documents":             {head + "    run: x\n---\na: 1\n", 0, "document"},
+		"half a file":               {head + "    run: \"x\n", 0, ""},
+		"not text":                  {"\xff\xfe", 0, "UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseServers("servers.yaml", []byte(tt.text), testGuard)
+			var p *Problem
+			if !errors.As(err, &p) {
+				t.Fatalf("got %v, want a Problem", err)
+			}
+			if tt.line != 0 && p.Line != tt.line {
+				t.Errorf("line %d, want %d (%v)", p.Line, tt.line, p)
+			}
+			if !strings.Contains(p.Message, tt.says) {
+				t.Errorf("%q does not say %q", p.Message, tt.says)
+			}
+		})
+	}
+}
+
+func TestProblemsQuoteNoValues(t *testing.T) {
+	text := "version: 1\nservers:\n  a:\n    run: x\n    env: {TOKEN: hunter2}\n    bogus: hunter2\n"
+	_, err := ParseServers("servers.yaml", []byte(text), testGuard)
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v, want an error without the value", err)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	s := sandbox.Server{Name: "a", Source: sandbox.Source{Command: []string{"x", "${workspace}/src"}}, Spec: sandbox.Spec{Folders: []string{"${workspace}"}}}
+	got, err := Expand(s, "/home/ana/shop", testGuard)
+	if err != nil || got.Source.Command[1] != "/home/ana/shop/src" || got.Spec.Folders[0] != "/home/ana/shop" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if s.Spec.Folders[0] != "${workspace}" {
+		t.Error("the declaration itself was changed")
+	}
+	for _, dir := range []string{"", "/home/ana", "/etc", "rel"} {
+		if _, err := Expand(s, dir, testGuard); err == nil {
+			t.Errorf("workspace %q was taken", dir)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	base := func() sandbox.Server {
+		return sandbox.Server{Name: "a", Source: sandbox.Source{Command: []string{"x"}}, Spec: sandbox.Spec{Env: map[string]string{"A": "1", "B": "2"}}}
+	}
+	digest := func(s sandbox.Server) sandbox.Digest {
+		d, err := Digest(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	same := base()
+	same.Spec.Workspace, same.Spec.Limits, same.Spec.Folders = sandbox.Snapshot, sandbox.DefaultLimits, []string{}
+	if digest(base()) != digest(same) {
+		t.Error("defaults written out change the digest")
+	}
+	for name, change := range map[string]func(*sandbox.Server){
+		"name":      func(s *sandbox.Server) { s.Name = "b" },
+		"command":   func(s *sandbox.Server) { s.Source.Command = []string{"x", ""} },
+		"image":     func(s *sandbox.Server) { s.Source = sandbox.Source{Image: "x"} },
+		"workspace": func(s *sandbox.Server) { s.Spec.Workspace = sandbox.Direct },
+		"folders":   func(s *sandbox.Server) { s.Spec.Folders = []string{"/x"} },
+		"mounts":    func(s *sandbox.Server) { s.Spec.Mounts = []sandbox.Mount{{Host: "/x", At: "/x"}} },
+		"env":       func(s *sandbox.Server) { s.Spec.Env["A"] = "2" },
+		"limits":    func(s *sandbox.Server) { s.Spec.Limits.PIDs = 1 },
+		"lifecycle": func(s *sandbox.Server) { s.Spec.Lifecycle.Call = time.Second },
+		"tools":     func(s *sandbox.Server) { s.Spec.Tools.Allow = []string{"x"} },
+	} {
+		s := base()
+		change(&s)
+		if digest(s) == digest(base()) {
+			t.Errorf("another %s has the same digest", name)
+		}
+	}
+}
+
+func FuzzParseServers(f *testing.F) {
+	f.Add([]byte("version: 1\nservers:\n  a:\n    run: npx -y x\n    mounts: [{host: /srv, at: /x}]\n"))
+	f.Add([]byte("servers: {a: {image: x, limits: {memory: 1MiB}}}"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := ParseServers("f", data, testGuard)
+		if err != nil {
+			return
+		}
+		for _, s := range list {
+			if _, err := Digest(s); err != nil && !strings.Contains(err.Error(), "UTF-8") {
+				t.Fatal(err)
+			}
+			for _, m := range s.Spec.Mounts {
+				if why := testGuard.Refuse(m.Host); why != "" {
+					t.Fatalf("mounted %q although %s", m.Host, why)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long files must be left alone before they are read: editors write in several steps.
+const settle = 300 * time.Millisecond
+
+// Watch reads the files again whenever they have been changed and then calls told, from one
+// goroutine, if what is in force changed or a problem appeared or went away; problem is nil when
+// all files are in force. It blocks until ctx ends and then returns nil.
+func (s *Store) Watch(ctx context.Context, told func(problem error)) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", s.paths.Config, err)
+	}
+	defer w.Close()
+	if err := w.Add(s.paths.Config); err != nil {
+		return fmt.Errorf("watch %s: %w", s.paths.Config, err)
+	}
+	quiet := time.NewTimer(0) // once at the start: something may have changed before the watch was on
+	defer quiet.Stop()
+	had := s.Problem()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err, ok := <-w.Errors:
+			if !ok || !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return fmt.Errorf("watch %s: %w", s.paths.Config, err)
+			}
+			quiet.Reset(settle)
+		case e := <-w.Events:
+			if s.ours(e) {
+				quiet.Reset(settle)
+			}
+		case <-quiet.C:
+			changed, problem := s.Reload()
+			if changed || text(problem) != text(had) {
+				told(problem)
+			}
+			had = problem
+		}
+	}
+}
+
+// ours leaves out our own temporary files and mere looks at a file.
+func (s *Store) ours(e fsnotify.Event) bool {
+	if e.Op == fsnotify.Chmod {
+		return false
+	}
+	switch filepath.Clean(e.Name) {
+	case s.paths.ServersFile(), s.paths.SettingsFile(), s.paths.LockFile():
+		return true
+	}
+	return false
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

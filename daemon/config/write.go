@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// block writes one server as lines of YAML: its name at indent, its fields two columns deeper.
+// It is our own because what is written must read back as the same bytes, newlines included.
+func block(indent, name string, d *declared) []string {
+	w := &writer{indent: indent}
+	if d == nil {
+		w.add("%s:", scalar(name))
+		return w.lines
+	}
+	w.add("%s:", scalar(name))
+	w.indent += "  "
+	w.text("run", d.Run)
+	w.list("command", d.Command)
+	w.text("image", d.Image)
+	w.list("args", d.Args)
+	w.text("url", d.URL)
+	w.text("protocol", d.Protocol)
+	w.text("placement", d.Placement)
+	w.text("runtime", d.Runtime)
+	w.text("workspace", d.Workspace)
+	w.list("folders", d.Folders)
+	w.mounts(d.Mounts)
+	w.env(d.Env)
+	if d.Network != nil {
+		w.add("network: {allow: []}")
+	}
+	w.pairs("limits", []pair{
+		{"memory", scalarOr(d.Limits.Memory)}, {"pids", number(float64(d.Limits.PIDs))}, {"cpus", number(d.Limits.CPUs)},
+	})
+	w.pairs("lifecycle", []pair{
+		{"idle", scalarOr(d.Lifecycle.Idle)}, {"hard", scalarOr(d.Lifecycle.Hard)}, {"call", scalarOr(d.Lifecycle.Call)},
+	})
+	if len(d.Tools.Allow) > 0 {
+		w.add("tools:")
+		w.indent += "  "
+		w.list("allow", d.Tools.Allow)
+	}
+	return w.lines
+}
+
+type writer struct {
+	indent string
+	lines  []string
+}
+
+func (w *writer) add(format string, args ...any) {
+	w.lines = append(w.lines, w.indent+fmt.Sprintf(format, args...)+"\n")
+}
+
+func (w *writer) text(key, value string) {
+	if value != "" {
+		w.add("%s: %s", key, scalar(value))
+	}
+}
+
+func (w *writer) list(key string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	w.add("%s:", key)
+	for _, v := range values {
+		w.add("  - %s", scalar(v))
+	}
+}
+
+func (w *writer) mounts(mounts []declaredMount) {
+	if len(mounts) == 0 {
+		return
+	}
+	w.add("mounts:")
+	for _, m := range mounts {
+		w.add("  - host: %s", scalar(m.Host))
+		if m.At != "" {
+			w.add("    at: %s", scalar(m.At))
+		}
+		if m.Mode != "" {
+			w.add("    mode: %s", scalar(m.Mode))
+		}
+	}
+}
+
+func (w *writer) env(env map[string]string) {
+	if len(env) == 0 {
+		return
+	}
+	w.add("env:")
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		w.add("  %s: %s", scalar(name), scalar(env[name]))
+	}
+}
+
+type pair struct{ key, value string }
+
+// pairs writes a short mapping in one line; empty values are left out.
+func (w *writer) pairs(key string, pairs []pair) {
+	var parts []string
+	for _, p := range pairs {
+		if p.value != "" {
+			parts = append(parts, p.key+": "+p.value)
+		}
+	}
+	if len(parts) > 0 {
+		w.add("%s: {%s}", key, strings.Join(parts, ", "))
+	}
+}
+
+// plainScalar reads as itself in YAML, in a block.
+var plainScalar = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9@%+=,./_-]*(?: [A-Za-z0-9@%+=,./_$\{\}-]+)*$`)
+
+// plainQuantity is a size or a duration, which YAML reads as text.
+var plainQuantity = regexp.MustCompile(`^[0-9]+(?:[KMGT]iB|B|ms|s|m|h)$`)
+
+// taken are plain words that YAML, in some version, does not read as text.
+var taken = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+// scalar writes a text, plainly where that is safe and else quoted as in JSON, which YAML reads.
+func scalar(s string) string {
+	if plainScalar.MatchString(s) && !slices.Contains(taken, strings.ToLower(s)) {
+		return s
+	}
+	quoted, err := jsontext.AppendQuote(nil, s)
+	if err != nil { // not UTF-8: what is written reads back differently and is refused then
+		return strconv.QuoteToASCII(s)
+	}
+	return string(quoted)
+}
+
+func scalarOr(s string) string {
+	if s == "" || plainQuantity.MatchString(s) {
+		return s
+	}
+	return scalar(s)
+}
+
+func number(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
+}
