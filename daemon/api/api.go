@@ -20,9 +20,9 @@
 //	GET    /api/v1/workspaces/{server}/diff?agent=   WorkspaceDiff
 //	POST   /api/v1/workspaces/{server}/apply      ApplyRequest → ApplyResult
 //	POST   /api/v1/workspaces/{server}/discard    ApplyRequest → ApplyResult
-//	POST   /api/v1/imports                        ImportRequest → ImportPlan (dry run or done)
-//	POST   /api/v1/restores                       RestoreRequest → []Restored
-//	GET    /api/v1/audit?after=&limit=&call=      []AuditEvent, oldest first
+//	POST   /api/v1/imports                        ImportRequest → ImportPlan (dry run or done; unix socket only)
+//	POST   /api/v1/restores                       RestoreRequest → []Restored (unix socket only)
+//	GET    /api/v1/audit?after=&limit=&call=      []AuditEvent, oldest first; after < 0 counts from the end
 //	POST   /api/v1/audit/verify                   Verification
 //	POST   /api/v1/browser-sessions               BrowserSession: the one-time link (unix socket only)
 //	POST   /api/v1/browser-sessions/claim         Claim → Claimed + cookie (loopback only)
@@ -334,7 +334,7 @@ type Verification struct {
 	Notice  string `json:"notice"`
 }
 
-// BrowserSession is a one-time link to the page. The token is in the fragment and lives 60 s.
+// BrowserSession is a one-time link to the page, http://127.0.0.1:PORT/#token=TOKEN. It lives 60 s.
 type BrowserSession struct {
 	URL     string    `json:"url"`
 	Expires time.Time `json:"expires"`

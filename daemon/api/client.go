@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // base is the name under which the socket's requests go; the daemon refuses foreign ones.
@@ -278,7 +279,7 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in, 
 func newRequest(ctx context.Context, method, path string, q url.Values, in any) (*http.Request, error) {
 	var body io.Reader
 	if in != nil {
-		b, err := json.Marshal(in)
+		b, err := json.Marshal(in, jsontext.PreserveRawStrings(true))
 		if err != nil {
 			return nil, fmt.Errorf("write the request %s %s: %w", method, path, err)
 		}

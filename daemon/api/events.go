@@ -15,7 +15,7 @@ import (
 )
 
 // EventProtocol is the WebSocket subprotocol of the event stream.
-const EventProtocol = "garita.events"
+const EventProtocol = "garita.v1"
 
 // TokenProtocol, followed by the page's token, is the subprotocol that carries it.
 const TokenProtocol = "garita.token."

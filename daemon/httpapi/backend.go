@@ -10,9 +10,10 @@ import (
 
 // Peer is who calls, as the kernel says for the unix socket, or as the page's session says.
 type Peer struct {
-	PID  int  // 0 for the page
-	UID  int
-	Page bool // came in by the loopback page with a valid session
+	PID   int // 0 for the page
+	UID   int
+	Start uint64 // when PID was started, in clock ticks since boot (/proc/PID/stat): a reused PID has another; 0 when it is gone
+	Page  bool   // came in by the loopback page with a valid session
 }
 
 // Backend is what the daemon does; the daemon root implements it. Calls may overlap. Errors carry
@@ -44,6 +45,8 @@ type Backend interface {
 	Import(ctx context.Context, peer Peer, r api.ImportRequest) (api.ImportPlan, error)
 	Restore(ctx context.Context, peer Peer, r api.RestoreRequest) ([]api.Restored, error)
 
+	// Audit returns events with Seq > after, oldest first, at most limit; call "" means all. A negative
+	// after counts from the end: -20 means the last 20.
 	Audit(ctx context.Context, after int64, limit int, call string) ([]api.AuditEvent, error)
 	VerifyAudit(ctx context.Context) (api.Verification, error)
 

@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+// makeLink makes a one-time link for a program of this user that the backend lets have one.
+func (s *Server) makeLink(ctx context.Context, _ *nothing) (api.BrowserSession, error) {
+	if err := s.backend.PermitLink(ctx, peerOf(ctx)); err != nil {
+		return api.BrowserSession{}, err
+	}
+	url := s.PageURL()
+	if url == "" {
+		return api.BrowserSession{}, &api.Problem{
+			Code: "precondition", Title: "The page is not served", Detail: "the daemon runs without it, or could not take its port", Next: "garita status",
+		}
+	}
+	secret, until := s.sessions.link()
+	return api.BrowserSession{URL: url + "/#token=" + secret, Expires: until}, nil
+}
+
+// claim trades the token of a link for a session. Whatever is wrong with the request, the answer
+// is the same.
+func (s *Server) claim(w http.ResponseWriter, r *http.Request) {
+	var in api.Claim
+	err := json.UnmarshalRead(r.Body, &in, json.RejectUnknownMembers(true))
+	isJSON := strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
+	if err != nil || !isJSON {
+		s.refuse(w, r, http.StatusUnauthorized, "unreadable claim")
+		return
+	}
+	cookie, token, ok := s.sessions.claim(in.Token)
+	if !ok {
+		s.refuse(w, r, http.StatusUnauthorized, "claim of a link that is used, over or not ours")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(portOf(r.Host)), Value: cookie, Path: "/", MaxAge: int(sessionLife.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+	body, err := json.Marshal(api.Claimed{Token: token})
+	if err != nil {
+		writeProblem(w, problemOf(err).Problem)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // the browser may have gone
+}
+
+// portOf is the port of a Host that knownHost has let through.
+func portOf(host string) string { return host[strings.LastIndexByte(host, ':')+1:] }

@@ -1,0 +1,233 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+// check fails the test unless got is want and err is nil.
+func check[T any](t *testing.T, what string, want T) func(T, error) {
+	t.Helper()
+	return func(got T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+}
+
+func TestTheClientReachesEveryRoute(t *testing.T) {
+	d := serve(t)
+	c, ctx := d.client, t.Context()
+	check(t, "status", api.Status{Sentence: "fine", Page: d.page, Warnings: []string{}})(c.Status(ctx))
+	check(t, "doctor", api.Doctor{Checks: []api.Check{}})(c.Doctor(ctx))
+	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "b/7/files"})(c.Calls(ctx, "b", 7, "files"))
+	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "/100/"})(c.Calls(ctx, "", 0, ""))
+	check(t, "servers", []api.Server{})(c.Servers(ctx))
+	check(t, "log", api.ServerLog{Lines: []string{}})(c.ServerLog(ctx, "files"))
+	check(t, "workspaces", []api.Workspace{})(c.Workspaces(ctx))
+	check(t, "restores", []api.Restored{})(c.Restore(ctx, api.RestoreRequest{}))
+	check(t, "verify", api.Verification{})(c.VerifyAudit(ctx))
+	check(t, "diff", api.WorkspaceDiff{Workspace: api.Workspace{Server: "files", Agent: "a b", Folders: []string{}}, Files: []api.FileDiff{}})(c.WorkspaceDiff(ctx, "files", "a b"))
+	check(t, "apply", api.ApplyResult{Done: []api.Change{{Path: "a,b"}}, Left: []api.Change{}})(c.ApplyWorkspace(ctx, "files", api.ApplyRequest{Paths: []string{"a", "b"}}))
+	check(t, "discard", api.ApplyResult{Done: []api.Change{}, Left: []api.Change{}})(c.DiscardWorkspace(ctx, "files", api.ApplyRequest{}))
+	check(t, "import", api.ImportPlan{File: "x.json", Servers: []api.ImportServer{}, Notices: []string{}})(c.Import(ctx, api.ImportRequest{From: "x.json"}))
+	check(t, "audit", []api.AuditEvent{{Seq: -20, Kind: "5", Call: "c1", Body: json.RawMessage("null")}})(c.Audit(ctx, -20, 5, "c1"))
+	if got, err := c.Server(ctx, "a b%2f"); err != nil || got.Name != "a b%2f" {
+		t.Errorf("server: got %+v, %v", got, err)
+	}
+	if got, err := c.Approvals(ctx, 30*time.Second); err != nil || len(got) != 1 || got[0].Title != "30s" {
+		t.Errorf("approvals: got %+v, %v", got, err)
+	}
+	for what, err := range map[string]error{"remove": c.RemoveServer(ctx, "files"), "shutdown": c.Shutdown(ctx)} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestErrorsArriveAsProblems(t *testing.T) {
+	d := serve(t)
+	_, missing := d.client.Call(t.Context(), "c1")
+	_, unanswerable := d.client.Answer(t.Context(), strings.Repeat("x", 100), api.Answer{Binding: "b"})
+	for name, c := range map[string]struct {
+		err    error
+		status int
+		code   string
+	}{
+		"not found":        {missing, 404, "not_found"},
+		"precondition":     {d.client.StopServer(t.Context(), "files"), 412, "precondition"},
+		"refused by shape": {unanswerable, 422, "invalid"},
+	} {
+		var p *api.Problem
+		if !errors.As(c.err, &p) || p.Status != c.status || p.Code != c.code || p.Title == "" || p.Detail == "" {
+			t.Errorf("%s: got %#v", name, c.err)
+		}
+	}
+}
+
+func TestNobodyAtTheSocket(t *testing.T) {
+	_, err := api.New(t.TempDir() + "/s").Status(t.Context())
+	var u *api.Unreachable
+	if !errors.As(err, &u) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAnswersCarryThePeerAndWhatWasTyped(t *testing.T) {
+	d := serve(t)
+	typed := api.Answer{Approve: true, Binding: "b", Code: "4711", TTY: true}
+	if _, err := d.client.Answer(t.Context(), "r1", typed); err != nil {
+		t.Fatal(err)
+	}
+	b := d.visit(t)
+	if status, body := b.do(t, "POST", "/api/v1/approvals/r1", `{"approve":true,"binding":"b","code":"4711","tty":true}`, nil); status != 200 {
+		t.Fatal(status, body)
+	}
+	if diff := cmp.Diff([]api.Answer{typed, {Approve: true, Binding: "b"}}, d.answers); diff != "" {
+		t.Error(diff)
+	}
+	if p := d.peers[0]; p.PID != os.Getpid() || p.UID != os.Getuid() || p.Page || p.Start == 0 {
+		t.Errorf("the program: got %+v", p)
+	}
+	if p := d.peers[1]; p.PID != 0 || !p.Page {
+		t.Errorf("the page: got %+v", p)
+	}
+}
+
+func TestAnswersThatCouldBeReadTwoWaysAreRefused(t *testing.T) {
+	d := serve(t)
+	b := d.visit(t)
+	for _, body := range []string{
+		`{"approve":false,"binding":"b","approve":true}`,
+		`{"approve":false,"Approve":true,"binding":"b"}`,
+		`{"approve":true}`,
+		`{"approve":"yes","binding":"b"}`,
+		`{"approve":true,"binding":"b"} {}`,
+		`{`,
+		``,
+	} {
+		if status, got := b.do(t, "POST", "/api/v1/approvals/r1", body, nil); status/100 != 4 {
+			t.Errorf("%s: got %d %s", body, status, got)
+		}
+	}
+	if len(d.answers) != 0 {
+		t.Errorf("got %v", d.answers)
+	}
+}
+
+func TestArgumentsArriveByteForByte(t *testing.T) {
+	d := serve(t)
+	args := `{"b":1.0,"a":"<&>é \u0041","n":12345678901234567890}`
+	got, err := d.client.CallTool(t.Context(), api.ToolCall{Server: "s", Tool: "t", Arguments: json.RawMessage(args)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(d.called[0].Arguments) != args || string(got.Result) != args {
+		t.Errorf("sent %s, arrived %s, back %s", args, d.called[0].Arguments, got.Result)
+	}
+}
+
+func TestBodiesAreBounded(t *testing.T) {
+	d := serve(t)
+	args := json.RawMessage(`"` + strings.Repeat("x", 9<<20) + `"`)
+	_, err := d.client.CallTool(t.Context(), api.ToolCall{Server: "s", Tool: "t", Arguments: args})
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Status != 413 {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestEventsAreFollowedAcrossConnections(t *testing.T) {
+	d := serve(t)
+	follow := func(since int64) (*api.EventStream, api.Event) {
+		s, err := d.client.Events(t.Context(), since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, e
+	}
+	first, reset := follow(0)
+	if reset.Kind != "reset" {
+		t.Errorf("got %+v", reset)
+	}
+	d.log.Publish("progress", "p1", &api.Progress{Server: "files", Done: 3})
+	e, err := first.Next(t.Context())
+	if err != nil || e.Progress == nil || e.Progress.Done != 3 {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	d.log.Publish("call", "c1", nil)
+	second, e := follow(e.Seq)
+	defer second.Close()
+	if e.Kind != "call" || e.ID != "c1" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestAttachCarriesBytesBothWaysAndHalfCloses(t *testing.T) {
+	d := serve(t)
+	conn, err := d.client.Attach(t.Context(), api.Attach{Server: "files", Workspace: []string{"/a b"}, PID: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil || string(got) != "files/a b:HELLO\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestBytesSentWithTheUpgradeAreNotLost(t *testing.T) {
+	d := serve(t)
+	conn, err := net.Dial("unix", d.client.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	early := "GET /api/v1/attach?server=s&workspace=w HTTP/1.1\r\nHost: garita\r\nConnection: Upgrade\r\nUpgrade: garita-stdio\r\n\r\nearly"
+	if _, err := io.WriteString(conn, early); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil || !strings.HasSuffix(string(got), "\r\n\r\nsw:EARLY") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestAttachNamesWhatIsWrong(t *testing.T) {
+	d := serve(t)
+	_, err := d.client.Attach(t.Context(), api.Attach{Server: "files", Command: []string{"ls"}})
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Status != 400 {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// door is a set of ways in.
+type door uint8
+
+const (
+	bySocket  door = 1 << iota // a program of this user, on the unix socket
+	byPage                     // a browser with a session
+	byClaim                    // a browser that has none yet; the handler checks the link's token itself
+	anyone    = bySocket | byPage
+	nobodyYet = byClaim
+)
+
+// route is one line of the permission table.
+type route struct {
+	method, path string
+	doors        door
+	name         string // the operation's id, and in words its summary
+	endpoint     endpoint
+}
+
+// routes is everything that can be asked. What is not here does not exist; what a door is not
+// named for is refused there.
+func (s *Server) routes() []route {
+	return []route{
+		{"GET", "/api/v1/status", anyone, "get-status", answer(s.status)},
+		{"GET", "/api/v1/doctor", anyone, "get-doctor", answer(s.doctor)},
+		{"GET", "/api/v1/events", anyone, "follow-events", raw(s.events)},
+
+		{"GET", "/api/v1/calls", anyone, "list-calls", answer(s.calls)},
+		{"GET", "/api/v1/calls/{id}", anyone, "get-call", answer(s.call)},
+
+		{"GET", "/api/v1/approvals", anyone, "list-approvals", answer(s.approvals)},
+		{"GET", "/api/v1/approvals/{id}", anyone, "get-approval", answer(s.approval)},
+		{"POST", "/api/v1/approvals/{id}", anyone, "answer-approval", answer(s.answer)},
+
+		{"GET", "/api/v1/servers", anyone, "list-servers", answer(s.servers)},
+		{"GET", "/api/v1/servers/{name}", anyone, "get-server", answer(s.server)},
+		{"GET", "/api/v1/servers/{name}/log", anyone, "get-server-log", answer(s.serverLog)},
+		{"DELETE", "/api/v1/servers/{name}", anyone, "remove-server", act(s.removeServer)},
+		{"POST", "/api/v1/servers/{name}/stop", anyone, "stop-server", act(s.stopServer)},
+
+		{"GET", "/api/v1/workspaces", anyone, "list-workspaces", answer(s.workspaces)},
+		{"GET", "/api/v1/workspaces/{name}/diff", anyone, "diff-workspace", answer(s.workspaceDiff)},
+		{"POST", "/api/v1/workspaces/{name}/apply", anyone, "apply-workspace", answer(s.applyWorkspace)},
+		{"POST", "/api/v1/workspaces/{name}/discard", anyone, "discard-workspace", answer(s.discardWorkspace)},
+
+		{"GET", "/api/v1/audit", anyone, "list-audit", answer(s.audit)},
+		{"POST", "/api/v1/audit/verify", anyone, "verify-audit", answer(s.verifyAudit)},
+
+		// These change settings files, name programs to run, or speak for a client.
+		{"POST", "/api/v1/imports", bySocket, "import", answer(s.importServers)},
+		{"POST", "/api/v1/restores", bySocket, "restore", answer(s.restore)},
+		{"POST", "/api/v1/tool-calls", bySocket, "call-tool", answer(s.callTool)},
+		{"GET", "/api/v1/attach", bySocket, "attach", raw(s.attach)},
+		{"POST", "/api/v1/shutdown", bySocket, "shut-down", act(s.shutdown)},
+
+		{"POST", "/api/v1/browser-sessions", bySocket, "make-link", answer(s.makeLink)},
+		{"POST", "/api/v1/browser-sessions/claim", nobodyYet, "claim-link", raw(s.claim)},
+	}
+}
+
+// endpoint puts one route's handler into a mux, by way of h, which also describes it.
+type endpoint func(mux *http.ServeMux, h huma.API, op huma.Operation)
+
+// operation describes r.
+func (r route) operation() huma.Operation {
+	return huma.Operation{
+		Method:          r.method,
+		Path:            r.path,
+		OperationID:     r.name,
+		Summary:         strings.ToUpper(r.name[:1]) + strings.ReplaceAll(r.name[1:], "-", " "),
+		Description:     "May be called by: " + r.doors.String() + ".",
+		MaxBodyBytes:    maxBody,
+		BodyReadTimeout: -1, // bodies are read whole before: see readWhole
+	}
+}
+
+// String names the ways in, for a person.
+func (d door) String() string {
+	switch d {
+	case anyone:
+		return "programs of this user, the page"
+	case bySocket:
+		return "programs of this user"
+	case nobodyYet:
+		return "a browser with a one-time link"
+	default:
+		return "nobody"
+	}
+}
