@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/garita-dev/garita/daemon/api"
@@ -101,7 +102,7 @@ func sameOrigin(r *http.Request) bool {
 // withSession refuses requests without both halves of a session, and ends them with it.
 func (p *page) withSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		peer := Peer{UID: p.opts.UID, Page: true}
+		peer := Peer{UID: os.Getuid(), Page: true}
 		if r.URL.Path == claimPath && r.Method == http.MethodPost {
 			next.ServeHTTP(w, r.WithContext(withPeer(r.Context(), peer)))
 			return

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -157,7 +156,7 @@ func serve(t *testing.T) *daemon {
 		"assets/app-1.js": {Data: []byte("js")},
 		"assets/in/x.css": {Data: []byte("css")},
 	}
-	s := httpapi.New(f, httpapi.Options{Page: page, UID: os.Getuid()})
+	s := httpapi.New(f, httpapi.Options{Page: page})
 	socket := filepath.Join(t.TempDir(), "s")
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -16,7 +17,6 @@ type Options struct {
 	Version string       // for the API's description
 	Page    fs.FS        // the web UI, index.html at its root; nil serves none
 	Log     *slog.Logger // nil discards
-	UID     int          // whose socket connections are accepted
 }
 
 // Server answers the API. Its methods may be called at the same time.
@@ -52,7 +52,7 @@ func (s *Server) ServeSocket(ctx context.Context, ln net.Listener) error {
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return withPeer(ctx, c.(*peerConn).peer)
 	}
-	return s.serve(ctx, srv, &peerListener{Listener: ln, uid: s.opts.UID, log: s.opts.Log})
+	return s.serve(ctx, srv, &peerListener{Listener: ln, uid: os.Getuid(), log: s.opts.Log})
 }
 
 // ServePage answers browsers on ln, a loopback TCP socket, until ctx ends; then nothing of it runs
