@@ -2,13 +2,10 @@ package api
 
 import "strings"
 
-// AnswerCode is what a person types at a terminal to answer the question with this binding. It is
-// no secret: it makes a person look at what they answer, and differs with what is asked. "" for a
-// binding that is none.
+// AnswerCode is what a person types at a terminal to approve: four characters of the binding, so
+// that the code is of exactly the request that was shown. It is no secret: it proves a look and a
+// hand, and the daemon checks that the terminal is a real one.
 func AnswerCode(binding string) string {
-	_, digits, ok := strings.Cut(binding, ":")
-	if !ok || len(digits) < 4 {
-		return ""
-	}
-	return strings.ToUpper(digits[:4])
+	digits := strings.TrimPrefix(binding, "sha256:")
+	return digits[:min(4, len(digits))]
 }
