@@ -1,0 +1,280 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// node is one entry of an upper directory as it was last seen.
+type node struct {
+	name     string
+	path     string // raw, relative to the folder; "" for the root
+	stat     stat
+	opaque   bool    // a directory that hides the host's
+	deep     bool    // its path is too long to look at: taken as changed at every scan
+	children []*node // by name; of a directory
+	listed   int64   // unix nanoseconds; 0: children not read yet
+}
+
+func (n *node) kind() kind {
+	if n == nil {
+		return kindNone
+	}
+	return n.stat.kind()
+}
+
+// visible says whether the merged tree shows the entry.
+func (n *node) visible() bool { return n.kind() != kindNone && n.kind() != kindWhiteout }
+
+// tree is an upper directory as it was last seen. Scanning again costs one lstat an entry, and a
+// listing of those directories only that changed.
+type tree struct {
+	root    *node
+	entries int
+	newest  int64 // newest change time seen, unix nanoseconds
+}
+
+func newTree() *tree { return &tree{root: &node{}} }
+
+// find returns the entry at a raw path, or nil.
+func (t *tree) find(path string) *node {
+	n := t.root
+	for path != "" && n != nil {
+		name, rest, _ := strings.Cut(path, "/")
+		n = n.child(name)
+		path = rest
+	}
+	return n
+}
+
+// hides says whether an entry of the tree keeps the host's path from being seen.
+func (t *tree) hides(path string) bool {
+	n := t.root
+	for path != "" {
+		name, rest, _ := strings.Cut(path, "/")
+		child := n.child(name)
+		switch {
+		case child == nil:
+			return n.opaque
+		case child.kind() != kindDir:
+			return true
+		}
+		n, path = child, rest
+	}
+	return false
+}
+
+func (n *node) child(name string) *node {
+	i, found := n.search(name)
+	if !found {
+		return nil
+	}
+	return n.children[i]
+}
+
+func (n *node) search(name string) (int, bool) {
+	return slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
+}
+
+// scanner is one pass over a tree.
+type scanner struct {
+	tree   *tree
+	upper  *os.File
+	tick   time.Duration
+	report func(was, is *node) error // nil: was not there, is no longer there
+}
+
+// scan brings the tree up to date. report gets every entry that is new, different or gone, parents
+// before children; its arguments are only good during the call, and was has no children.
+func (t *tree) scan(upper *os.File, tick time.Duration, report func(was, is *node) error) error {
+	st, err := statFile(upper)
+	if err != nil {
+		return err
+	}
+	s := &scanner{tree: t, upper: upper, tick: tick, report: report}
+	relist := !t.root.stat.same(st)
+	t.root.stat = st
+	return s.dir(t.root, relist)
+}
+
+// dir refreshes what lies below n, whose own status has just been taken.
+func (s *scanner) dir(n *node, relist bool) error {
+	s.tree.newest = max(s.tree.newest, n.stat.Ctime)
+	if relist || n.listed == 0 || s.hurried(n) {
+		if err := s.list(n); err != nil {
+			return err
+		}
+	}
+	kept := n.children[:0]
+	for _, c := range n.children {
+		there, err := s.entry(c)
+		if err != nil {
+			return err
+		}
+		if there {
+			kept = append(kept, c)
+		}
+	}
+	clear(n.children[len(kept):])
+	n.children = kept
+	return nil
+}
+
+// hurried says that the directory was listed so soon after a change that another one, stamped
+// alike, may have followed.
+func (s *scanner) hurried(n *node) bool {
+	return s.tick > 0 && n.listed-n.stat.Mtime < int64(s.tick)
+}
+
+// list reads the names in n; new ones become children without a status.
+func (s *scanner) list(n *node) error {
+	n.listed = now()
+	f, err := openBeneath(s.upper, n.path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if gone(err) {
+		return nil // just removed or replaced: the next scan sees what came instead
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n.opaque = opaque(f)
+	names, err := namesOf(f)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	return s.merge(n, names)
+}
+
+func (s *scanner) merge(n *node, names []string) error {
+	old := n.children
+	n.children = make([]*node, 0, len(names))
+	for _, name := range names {
+		for len(old) > 0 && old[0].name < name {
+			if err := s.gone(old[0]); err != nil {
+				return err
+			}
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].name == name {
+			n.children = append(n.children, old[0])
+			old = old[1:]
+			continue
+		}
+		n.children = append(n.children, &node{name: name, path: join(n.path, name)})
+		if s.tree.entries++; s.tree.entries > maxEntries {
+			return errTooMany
+		}
+	}
+	for _, c := range old {
+		if err := s.gone(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry looks at one child again and says whether it is still there.
+func (s *scanner) entry(c *node) (bool, error) {
+	st, deep, err := s.status(c.path)
+	if err != nil {
+		return false, err
+	}
+	if st.kind() == kindNone {
+		return false, s.gone(c)
+	}
+	changed := deep || !c.stat.same(st)
+	s.tree.newest = max(s.tree.newest, st.Ctime)
+	if !changed && c.kind() != kindDir {
+		return true, nil
+	}
+	if !changed {
+		return true, s.dir(c, false)
+	}
+	return true, s.changed(c, st, deep)
+}
+
+func (s *scanner) changed(c *node, st stat, deep bool) error {
+	was := *c
+	was.children = nil
+	c.stat, c.deep = st, deep
+	if st.kind() != kindDir {
+		c.opaque, c.listed = false, 0
+		if err := s.tell(&was, c); err != nil {
+			return err
+		}
+		return s.dropChildren(c)
+	}
+	// Whether it is opaque is part of what is told, so list first; the children follow.
+	if err := s.list(c); err != nil {
+		return err
+	}
+	if err := s.tell(&was, c); err != nil {
+		return err
+	}
+	return s.dir(c, false)
+}
+
+func (s *scanner) tell(was, is *node) error {
+	if was.kind() == kindNone {
+		return s.report(nil, is)
+	}
+	return s.report(was, is)
+}
+
+// gone reports an entry and all below it, children last, and forgets them.
+func (s *scanner) gone(c *node) error {
+	s.tree.entries--
+	if c.kind() == kindNone {
+		return nil // never seen
+	}
+	if err := s.report(c, nil); err != nil {
+		return err
+	}
+	return s.dropChildren(c)
+}
+
+func (s *scanner) dropChildren(c *node) error {
+	children := c.children
+	c.children = nil
+	for _, child := range children {
+		if err := s.gone(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// status is lstat of a path of the upper directory.
+func (s *scanner) status(path string) (st stat, deep bool, err error) {
+	var raw unix.Stat_t
+	err = unix.Fstatat(int(s.upper.Fd()), path, &raw, unix.AT_SYMLINK_NOFOLLOW)
+	switch {
+	case err == nil:
+		return statOf(&raw), false, nil
+	case gone(err):
+		return stat{}, false, nil
+	case errors.Is(err, unix.ENAMETOOLONG):
+		return stat{Mode: unix.S_IFIFO}, true, nil
+	}
+	return stat{}, false, err
+}
+
+// opaque says whether overlayfs hides the host's directory behind this one.
+func opaque(dir *os.File) bool {
+	var value [2]byte
+	n, err := unix.Fgetxattr(int(dir.Fd()), "user.overlay.opaque", value[:])
+	return err == nil && n == 1 && value[0] == 'y'
+}
+
+// forget makes the next scan see the entry as new, with the children it has left.
+func (t *tree) forget(path string) {
+	if n := t.find(path); n != nil {
+		n.stat = stat{}
+	}
+}
