@@ -1,0 +1,92 @@
+package egress_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/garita-dev/garita/sandbox/engine/client"
+)
+
+// children lists the processes whose parent is this one and whose command line ends in "egress".
+func children(t *testing.T) (pids []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if field(pid, "PPid") == strconv.Itoa(os.Getpid()) && strings.HasSuffix(string(line), "\x00egress\x00") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// field is one line of /proc/PID/status.
+func field(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+func TestTheWallHasNoRights(t *testing.T) {
+	t.Setenv("GARITA_TEST_SECRET", "in the daemon's environment")
+	w, _ := startWall(t)
+	// An answer means that the process has finished giving up.
+	if r, err := w.ServeRegistry(t.Context(), client.RegistryConfig{Default: "https://x/"}, nil); err != nil {
+		t.Fatal(err)
+	} else if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pids := children(t)
+	if len(pids) != 1 {
+		t.Fatalf("the walls are %v", pids)
+	}
+	const none = "0000000000000000"
+	for name, want := range map[string]string{"CapEff": none, "CapPrm": none, "CapInh": none, "CapAmb": none, "NoNewPrivs": "1"} {
+		if got := field(pids[0], name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", pids[0], task.Name()))
+		if !strings.Contains(string(text), "CapEff:\t"+none) || !strings.Contains(string(text), "NoNewPrivs:\t1") {
+			t.Errorf("thread %s has kept rights", task.Name())
+		}
+	}
+	if env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[0])); strings.Contains(string(env), "GARITA_TEST_SECRET") {
+		t.Error("the daemon's environment went along")
+	}
+}
+
+func TestTheWallEndsWithTheDaemon(t *testing.T) {
+	w, _ := startWall(t)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Err(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if pids := children(t); len(pids) != 0 {
+		t.Errorf("left: %v", pids)
+	}
+	if _, err := w.ServeRegistry(t.Context(), client.RegistryConfig{Default: "https://x/"}, nil); err == nil {
+		t.Error("a closed wall serves")
+	}
+}
