@@ -92,6 +92,21 @@ type Demotion struct {
 	At     time.Time
 }
 
+// Workspace is one agent's overlay of one server's folders, remembered across runs.
+type Workspace struct {
+	ID        sandbox.WorkspaceID
+	Server    sandbox.ServerName
+	Principal approvals.Principal // whose it is
+	Folders   []string            // absolute host folders, in the server's order
+	Created   time.Time
+}
+
+// Past is what a server's calls that were no reads came to lately.
+type Past struct {
+	Writes   int // calls that might change something
+	Approved int // of these, approved by a person
+}
+
 // Verification is what `audit verify` found.
 type Verification struct {
 	Records int64 // events that verified

@@ -1,0 +1,62 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/store"
+)
+
+const selectEvent = "SELECT seq, at, kind, uid, client, session, server, call, body, prev, hash FROM events "
+
+// Events lists the log after the event of that Seq, oldest first, at most limit events; those of
+// one call only when callID is not "".
+func (s *Store) Events(ctx context.Context, after int64, limit int, callID approvals.CallID) ([]store.Event, error) {
+	query, args := selectEvent+"WHERE seq > ?1 ORDER BY seq LIMIT ?2", []any{after, max(limit, 1)}
+	if callID != "" {
+		query = selectEvent + "WHERE call = ?3 AND call <> '' AND seq > ?1 ORDER BY seq LIMIT ?2"
+		args = append(args, string(callID))
+	}
+	rows, err := s.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, unavailable("read events", err)
+	}
+	defer rows.Close()
+	var events []store.Event
+	for rows.Next() {
+		p, err := scanEvent(rows)
+		if err != nil {
+			return nil, unavailable("read events", err)
+		}
+		events = append(events, p.event())
+	}
+	return events, unavailable("read events", rows.Err())
+}
+
+// LastSeq is the Seq of the newest event, 0 for none.
+func (s *Store) LastSeq() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head.seq
+}
+
+// scanEvent reads one event with the links its row holds, true or not.
+func scanEvent(rows *sql.Rows) (placed, error) {
+	var p placed
+	var at int64
+	var prev, own sql.RawBytes
+	err := rows.Scan(&p.Seq, &at, &p.Kind, &p.Principal.UID, &p.Principal.Client, &p.Session, &p.Server, &p.Call, &p.Body, &prev, &own)
+	if err != nil {
+		return p, err
+	}
+	p.At = micros(at)
+	if p.prev, err = toHash(prev); err != nil {
+		return p, fmt.Errorf("event %d: %w", p.Seq, err)
+	}
+	if p.own, err = toHash(own); err != nil {
+		return p, fmt.Errorf("event %d: %w", p.Seq, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/approvals"
+)
+
+// masked stands for what was taken out.
+const masked = "[redacted]"
+
+// Redact masks what looks like a secret in a JSON text: values of members named so (password,
+// token, authorization …) and tokens that show by their shape. The rest keeps its form and order.
+// A text that is no JSON becomes a JSON string of what is left of it.
+func Redact(arguments []byte) []byte {
+	var out bytes.Buffer
+	r := redactor{in: jsontext.NewDecoder(bytes.NewReader(arguments), lenient...), out: jsontext.NewEncoder(&out, lenient...)}
+	if err := r.run(); err != nil {
+		return quote(mask(string(arguments)))
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// lenient reads what servers may accept, so that it is shown and not swallowed.
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// redactor copies one JSON value, token by token.
+type redactor struct {
+	in  *jsontext.Decoder
+	out *jsontext.Encoder
+}
+
+func (r redactor) run() error {
+	secret := false // the next value belongs to a name that says so
+	for {
+		if secret {
+			if err := r.in.SkipValue(); err != nil {
+				return err
+			}
+			secret = false
+			if err := r.out.WriteToken(jsontext.String(masked)); err != nil {
+				return err
+			}
+			continue
+		}
+		t, err := r.in.ReadToken()
+		if err == io.EOF && r.in.StackDepth() == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if t.Kind() == '"' {
+			secret = r.isName() && approvals.SecretName(t.String())
+			t = jsontext.String(mask(t.String()))
+		}
+		if err := r.out.WriteToken(t); err != nil {
+			return err
+		}
+	}
+}
+
+// isName says whether the string just read is a member's name.
+func (r redactor) isName() bool {
+	kind, n := r.in.StackIndex(r.in.StackDepth())
+	return kind == '{' && n%2 == 1
+}
+
+// mask replaces the stretches of s that look like secrets.
+func mask(s string) string {
+	found := approvals.FindCredentials([]byte(s))
+	if len(found) == 0 {
+		return s
+	}
+	slices.SortFunc(found, func(a, b approvals.Credential) int { return a.Start - b.Start })
+	var b strings.Builder
+	at := 0
+	for _, c := range found {
+		if c.Start >= at {
+			b.WriteString(s[at:c.Start] + masked)
+		}
+		at = max(at, c.End)
+	}
+	return b.String() + s[at:]
+}
+
+// arguments is what is kept of a call's arguments: valid JSON of at most about limit bytes, or nil
+// when there are none.
+func (s *Store) arguments(raw []byte, limit int) jsontext.Value {
+	if len(raw) == 0 {
+		return nil
+	}
+	kept := jsontext.Value(s.redact(raw))
+	if !kept.IsValid(lenient...) {
+		kept = quote(string(kept))
+	}
+	if len(kept) > limit {
+		kept = shorten(kept, limit)
+	}
+	if err := kept.Compact(lenient...); err != nil {
+		return quote("arguments that could not be kept")
+	}
+	return kept
+}
+
+// shorten cuts the long strings of a JSON text; if that is not enough, only its beginning is kept,
+// as a string.
+func shorten(b jsontext.Value, limit int) jsontext.Value {
+	const longest = 1 << 10
+	var out bytes.Buffer
+	in, enc := jsontext.NewDecoder(bytes.NewReader(b), lenient...), jsontext.NewEncoder(&out, lenient...)
+	for out.Len() <= limit {
+		t, err := in.ReadToken()
+		if err != nil { // the end: b is valid
+			return bytes.TrimSpace(out.Bytes())
+		}
+		if t.Kind() == '"' {
+			t = jsontext.String(cut(t.String(), longest))
+		}
+		if err := enc.WriteToken(t); err != nil {
+			break
+		}
+	}
+	return quote(cut(string(b), limit/2)) // half: escapes make it longer
+}
+
+// cut keeps the first n bytes of s and says how many it left out.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf("… [%d bytes left out]", len(s)-n)
+}
+
+// quote is s as a JSON string.
+func quote(s string) jsontext.Value {
+	b, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		return jsontext.Value(`""`)
+	}
+	return b
+}

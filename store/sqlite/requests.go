@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/store"
+)
+
+const (
+	insertRequest = `INSERT INTO requests (id, seq, outcome, answered, by) VALUES (?, ?, ?, 0, '')`
+	endRequest    = `UPDATE requests SET outcome = ?, answered = ?, by = ? WHERE id = ? AND outcome = 'pending'`
+)
+
+// RecordAsked writes down a question, durably, before anyone sees it; its call is listed as waiting
+// from then on. It is part of approvals/gate's log.
+func (s *Store) RecordAsked(ctx context.Context, r approvals.Request) error {
+	body, err := encode(wireAsked{
+		Request: r.ID, Binding: r.Binding, Asked: r.Asked.UTC(), Expires: r.Expires.UTC(),
+		Why: toWireDecision(r.Why), Call: s.toWire(r.Call, argumentsFinished),
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	events := [...]placed{{Event: about(r.Call, store.ApprovalAsked, body)}}
+	err = s.commit(ctx, true, events[:], func(ctx context.Context) error {
+		_, err := s.w.insertRequest.ExecContext(ctx, string(r.ID), events[0].Seq, string(approvals.Pending))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record request %s: %w", r.ID, err)
+	}
+	waiting := r.Why
+	waiting.Request, waiting.Outcome = r.ID, approvals.Pending
+	s.underWay(r.Call, waiting)
+	return nil
+}
+
+// RecordAnswered writes down how a question ended and the decision that follows, together and
+// durably. It is part of approvals/gate's log. FailedPrecondition when the question had ended.
+func (s *Store) RecordAnswered(ctx context.Context, r approvals.Request, d approvals.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.answered(ctx, r, d); err != nil {
+		return fmt.Errorf("record answer to request %s: %w", r.ID, err)
+	}
+	s.underWay(r.Call, d)
+	return nil
+}
+
+// answered writes r's end and d. s.mu is held.
+func (s *Store) answered(ctx context.Context, r approvals.Request, d approvals.Decision) error {
+	body, err := encode(wireAnswered{
+		Request: r.ID, Binding: r.Binding, Outcome: r.Outcome, By: r.By, Waited: d.Waited.Microseconds(),
+	})
+	if err != nil {
+		return err
+	}
+	decision, err := s.decided(r.Call, d)
+	if err != nil {
+		return err
+	}
+	events := [...]placed{{Event: about(r.Call, store.ApprovalAnswered, body)}, decision}
+	return s.commit(ctx, true, events[:], func(ctx context.Context) error { return s.w.end(ctx, r) })
+}
+
+func (w *writer) end(ctx context.Context, r approvals.Request) error {
+	res, err := w.endRequest.ExecContext(ctx, string(r.Outcome), r.Answered.UnixMicro(), r.By, string(r.ID))
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return fmt.Errorf("request %s does not wait: %w", r.ID, errdefs.ErrFailedPrecondition)
+}
+
+const selectRequest = "SELECT r.outcome, r.answered, r.by, e.body FROM requests r JOIN events e ON e.seq = r.seq "
+
+// Request finds a question, with its call's arguments redacted and bounded; NotFound.
+func (s *Store) Request(ctx context.Context, id approvals.RequestID) (approvals.Request, error) {
+	r, err := scanRequest(s.readers.QueryRowContext(ctx, selectRequest+"WHERE r.id = ?", string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("find request %s: %w", id, errdefs.ErrNotFound)
+	}
+	return r, unavailable("find request "+string(id), err)
+}
+
+func scanRequest(row interface{ Scan(...any) error }) (approvals.Request, error) {
+	var outcome, by string
+	var answered int64
+	var body []byte
+	if err := row.Scan(&outcome, &answered, &by, &body); err != nil {
+		return approvals.Request{}, err
+	}
+	var w wireAsked
+	if err := decode(body, &w); err != nil {
+		return approvals.Request{}, err
+	}
+	r := approvals.Request{
+		ID: w.Request, Binding: w.Binding, Call: w.Call.call(), Why: w.Why.decision(),
+		Asked: w.Asked, Expires: w.Expires, Outcome: approvals.Outcome(outcome), By: by,
+	}
+	if answered != 0 {
+		r.Answered = micros(answered)
+	}
+	return r, nil
+}

@@ -1,0 +1,239 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"time"
+
+	sqlite3 "github.com/mattn/go-sqlite3"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// connector opens connections to one database file.
+type connector struct{ dsn string }
+
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.Driver().Open(c.dsn) }
+func (c connector) Driver() driver.Driver                        { return &sqlite3.SQLiteDriver{} }
+
+// source is path as SQLite takes it, with settings. The page cache is bounded to 1 MiB a connection.
+func source(path, settings string) connector {
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "_busy_timeout=5000&_cache_size=-1024&_trusted_schema=off&" + settings}
+	return connector{u.String()}
+}
+
+func openReaders(path string) *sql.DB {
+	db := sql.OpenDB(source(path, "_query_only=1"))
+	db.SetMaxOpenConns(4)
+	db.SetMaxIdleConns(1)
+	return db
+}
+
+// writer is the one connection that writes. Its user holds Store.mu.
+type writer struct {
+	db   *sql.DB
+	conn *sql.Conn
+
+	begin, commit, rollback *sql.Stmt
+	full, normal            *sql.Stmt
+	insertEvent             *sql.Stmt
+	insertAnchor            *sql.Stmt
+	insertCall              *sql.Stmt
+	insertRequest           *sql.Stmt
+	endRequest              *sql.Stmt
+}
+
+func openWriter(ctx context.Context, path string) (*writer, error) {
+	db := sql.OpenDB(source(path, "_journal_mode=WAL&_synchronous=NORMAL"))
+	db.SetMaxOpenConns(1)
+	w := &writer{db: db}
+	if err := w.open(ctx); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+func (w *writer) open(ctx context.Context) error {
+	if err := migrate(ctx, w.db); err != nil {
+		return err
+	}
+	var err error
+	if w.conn, err = w.db.Conn(ctx); err != nil {
+		return err
+	}
+	// Checkpoints are ours (checkpoint.go): SQLite's own would stop an append for its fsyncs.
+	if _, err := w.conn.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 0"); err != nil {
+		return err
+	}
+	return w.prepare(ctx)
+}
+
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) prepare(ctx context.Context) error {
+	for _, p := range []struct {
+		stmt  **sql.Stmt
+		query string
+	}{
+		{&w.begin, "BEGIN IMMEDIATE"},
+		{&w.commit, "COMMIT"},
+		{&w.rollback, "ROLLBACK"},
+		{&w.full, "PRAGMA synchronous = FULL"},
+		{&w.normal, "PRAGMA synchronous = NORMAL"},
+		{&w.insertEvent, insertEvent},
+		{&w.insertAnchor, insertAnchor},
+		{&w.insertCall, insertCall},
+		{&w.insertRequest, insertRequest},
+		{&w.endRequest, endRequest},
+	} {
+		var err error
+		if *p.stmt, err = w.conn.PrepareContext(ctx, p.query); err != nil {
+			return fmt.Errorf("prepare %q: %w", p.query, err)
+		}
+	}
+	return nil
+}
+
+// close lets SQLite fold its write-ahead log into the database.
+func (w *writer) close() error {
+	var errs []error
+	for _, s := range []*sql.Stmt{
+		w.begin, w.commit, w.rollback, w.full, w.normal,
+		w.insertEvent, w.insertAnchor, w.insertCall, w.insertRequest, w.endRequest,
+	} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	if w.conn != nil {
+		errs = append(errs, w.conn.Close())
+	}
+	return errors.Join(append(errs, w.db.Close())...)
+}
+
+// transact runs do in one transaction; durable waits for the disk.
+func (w *writer) transact(durable bool, do func(ctx context.Context) error) error {
+	ctx := context.Background() // a transaction is not stopped halfway
+	if durable {
+		if _, err := w.full.ExecContext(ctx); err != nil {
+			return err
+		}
+		defer w.normal.ExecContext(ctx) // if this fails, appends are merely slower
+	}
+	if _, err := w.begin.ExecContext(ctx); err != nil {
+		return err
+	}
+	if err := do(ctx); err != nil {
+		return errors.Join(err, w.undo(ctx))
+	}
+	if _, err := w.commit.ExecContext(ctx); err != nil {
+		return errors.Join(err, w.undo(ctx))
+	}
+	return nil
+}
+
+// undo rolls back, if SQLite has not already done so.
+func (w *writer) undo(ctx context.Context) error {
+	_, err := w.rollback.ExecContext(ctx)
+	var se sqlite3.Error
+	if errors.As(err, &se) && se.Code == sqlite3.ErrError { // no transaction is active
+		return nil
+	}
+	return err
+}
+
+// standing is what the database says of itself: the log it holds and its newest event.
+func (w *writer) standing(ctx context.Context) (id logID, last link, err error) {
+	var b []byte
+	err = w.conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'log'").Scan(&b)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return id, last, err
+	}
+	copy(id[:], b)
+	last, err = w.link(ctx, "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")
+	return id, last, err
+}
+
+// link is an event's place in the chain.
+type link struct {
+	seq  int64
+	hash hash
+}
+
+// link reads one link; the zero link when there is none, or none that could be ours.
+func (w *writer) link(ctx context.Context, query string, args ...any) (l link, err error) {
+	var b []byte
+	err = w.conn.QueryRowContext(ctx, query, args...).Scan(&l.seq, &b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return link{}, nil
+	}
+	if err != nil {
+		return link{}, err
+	}
+	copy(l.hash[:], b)
+	return l, nil
+}
+
+// agree is h brought in line with a database whose newest event is last. Where the two contradict
+// each other the chain goes on behind both, and the first event in question is marked.
+func (w *writer) agree(ctx context.Context, h head, last link) (head, error) {
+	at, err := w.link(ctx, "SELECT seq, hash FROM events WHERE seq = ?", h.seq)
+	if err != nil {
+		return h, err
+	}
+	held := at.hash == h.hash || h.seq == 0
+	next := last.seq == h.nextSeq && last.hash == h.nextHash && h.nextSeq > h.seq
+
+	doubt := int64(0)
+	switch {
+	case last.seq < h.seq:
+		doubt = last.seq + 1 // the tail was cut
+	case !held:
+		doubt = h.seq // replaced
+	case next: // died between commit and note: the newest is ours
+		h.seq, h.hash = last.seq, last.hash
+	case last.seq > h.seq:
+		doubt = h.seq + 1 // added by somebody else
+		h.seq, h.hash = last.seq, last.hash
+	}
+	if doubt != 0 && (h.doubt == 0 || doubt < h.doubt) {
+		h.doubt = doubt
+	}
+	h.nextSeq, h.nextHash = 0, hash{}
+	return h, nil
+}
+
+func (w *writer) setLogID(ctx context.Context, id logID) error {
+	_, err := w.conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ('log', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value", id[:])
+	return err
+}
+
+// micros is a time from a column.
+func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
+
+// isUnique says whether err is a second row where there may be one.
+func isUnique(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && se.ExtendedCode == sqlite3.ErrConstraintUnique
+}
