@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+func (c *cli) connectCommand() *cobra.Command {
+	var a api.Attach
+	cmd := &cobra.Command{
+		Use: "connect NAME", Short: "Bridge an MCP client's stdio to a configured server",
+		Long: "Bridge standard input and output to a configured server. MCP clients run this;\ngarita import --rewire writes it into their settings.",
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Server = args[0]
+			return c.bridge(cmd.Context(), a)
+		},
+	}
+	attachFlags(cmd, &a)
+	return cmd
+}
+
+func (c *cli) runCommand() *cobra.Command {
+	var a api.Attach
+	cmd := &cobra.Command{
+		Use: "run [flags] -- COMMAND…", Short: "Sandbox one server now, MCP on standard input and output",
+		Example: "  garita run --workspace ~/shop -- npx -y @modelcontextprotocol/server-filesystem ~/shop",
+		Args:    usage(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Command = args
+			return c.bridge(cmd.Context(), a)
+		},
+	}
+	attachFlags(cmd, &a)
+	cmd.Flags().StringVar(&a.Mode, "mode", "", "what becomes of the folders: snapshot (default), read-only, direct or none")
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func attachFlags(cmd *cobra.Command, a *api.Attach) {
+	cmd.Flags().StringVar(&a.Client, "client", "", "`ID` of the client's entry, for its grants and workspaces")
+	cmd.Flags().StringVar(&a.Agent, "agent", "", "`NAME` of the agent whose workspace it is")
+	cmd.Flags().StringArrayVar(&a.Workspace, "workspace", nil, "`DIR` the server may work in; may be given again")
+}
+
+// bridge attaches to the daemon and carries bytes until the server's side has ended.
+func (c *cli) bridge(ctx context.Context, a api.Attach) error {
+	if err := absolute(a.Workspace); err != nil {
+		return err
+	}
+	a.PID = clientPID(os.Getpid(), lookProc, programName())
+	conn, err := c.attach(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	// The goroutine may stay in Read when the server ends first; the process ends right after.
+	go forward(conn, c.in)
+	if _, err := io.Copy(c.out, conn); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("carry the server's answers: %w", err)
+	}
+	return nil
+}
+
+// attach opens the session, starting the daemon when nobody answers.
+func (c *cli) attach(ctx context.Context, a api.Attach) (net.Conn, error) {
+	conn, err := c.client.Attach(ctx, a)
+	var away *api.Unreachable
+	if !errors.As(err, &away) {
+		return conn, err
+	}
+	if err := c.running(ctx); err != nil {
+		return nil, err
+	}
+	return c.client.Attach(ctx, a)
+}
+
+// forward carries what the client says, then tells the daemon that it has finished.
+func forward(conn net.Conn, in io.Reader) {
+	_, _ = io.Copy(conn, in) // either end's going away ends the session by itself
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}
+
+// absolute makes folders independent of where the daemon runs.
+func absolute(dirs []string) error {
+	for i, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return fmt.Errorf("find %s: %w", dir, err)
+		}
+		dirs[i] = abs
+	}
+	return nil
+}
+
+// programName is what we are called on command lines.
+func programName() string { return filepath.Base(os.Args[0]) }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+func (c *cli) serverCommand() *cobra.Command {
+	return family("server", "Look at and manage configured servers",
+		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(), c.serverStopCommand(), c.serverRemoveCommand())
+}
+
+func (c *cli) serverListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List servers", Args: usage(cobra.NoArgs)}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.reachable(cmd.Context()); err != nil {
+			return err
+		}
+		list, err := c.client.Servers(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return c.printJSON(list)
+		}
+		c.showServers(list)
+		return nil
+	}
+	return cmd
+}
+
+func (c *cli) showServers(list []api.Server) {
+	if len(list) == 0 {
+		printTo(c.out, "No servers yet. Take over a client's: garita import --from claude-desktop\n")
+		return
+	}
+	t := table{head: []string{"name", "state", "workspace", "running", "runs"}}
+	for _, s := range list {
+		t.add(s.Name, s.State, s.Workspace, itoa(len(s.Instances)), runs(s))
+	}
+	t.print(c.out, c.style)
+}
+
+// runs is what a server runs, in short.
+func runs(s api.Server) string {
+	if s.Image != "" {
+		return s.Image
+	}
+	if s.Package != "" {
+		name, _, _ := strings.Cut(s.Package, " ")
+		return name
+	}
+	return commandLine(s.Command)
+}
+
+func (c *cli) serverShowCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "show NAME", Short: "Show one server", Args: usage(cobra.ExactArgs(1))}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := c.reachable(cmd.Context()); err != nil {
+			return err
+		}
+		s, err := c.client.Server(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return c.printJSON(s)
+		}
+		c.showServer(s)
+		return nil
+	}
+	return cmd
+}
+
+func (c *cli) showServer(s api.Server) {
+	f := facts{c}
+	state := c.style.word(safe(s.State))
+	if s.Reason != "" {
+		state += safe(": " + s.Reason)
+	}
+	f.say("name", s.Name)
+	f.line("state", state)
+	f.say("command", commandLine(s.Command))
+	f.say("image", s.Image)
+	f.say("package", s.Package)
+	f.say("workspace", s.Workspace)
+	f.list("folders", s.Folders)
+	f.list("clients", s.Clients)
+	f.list("limits", limits(s.Limits))
+	f.list("notices", s.Notices)
+	for _, i := range s.Instances {
+		f.say("running", i.ID+" for "+or(i.Agent, "no client")+", "+i.State+", since "+i.Started.Local().Format("15:04:05"))
+	}
+	if len(s.Tools) > 0 {
+		printTo(c.out, "\n")
+		c.showTools(s.Tools)
+	}
+}
+
+func limits(list []api.Limit) []string {
+	out := make([]string, 0, len(list))
+	for _, l := range list {
+		out = append(out, l.Name+" "+l.Value+" ("+l.By+")")
+	}
+	return out
+}
+
+func (c *cli) showTools(tools []api.Tool) {
+	t := table{head: []string{"tool", "does", "note"}}
+	for _, tool := range tools {
+		t.add(tool.Name, tool.Class, tool.Demoted)
+	}
+	t.print(c.out, c.style)
+}
+
+func (c *cli) serverLogsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "logs NAME", Short: "Print a server's last lines of standard error", Args: usage(cobra.ExactArgs(1))}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := c.reachable(cmd.Context()); err != nil {
+			return err
+		}
+		log, err := c.client.ServerLog(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return c.printJSON(log)
+		}
+		for _, line := range log.Lines {
+			printTo(c.out, "%s\n", safeLines(line))
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (c *cli) serverStopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "stop NAME", Short: "End a server's sandboxes", Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.reachable(cmd.Context()); err != nil {
+				return err
+			}
+			return c.client.StopServer(cmd.Context(), args[0])
+		},
+	}
+}
+
+func (c *cli) serverRemoveCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove a server from the settings", Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.confirm(cmd.CommandPath(), "Remove "+safe(args[0])+"?", yes); err != nil {
+				return err
+			}
+			if err := c.reachable(cmd.Context()); err != nil {
+				return err
+			}
+			return c.client.RemoveServer(cmd.Context(), args[0])
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "agree beforehand")
+	return cmd
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+// How long commands wait: for a daemon that holds its lock and is not listening yet, and for one
+// that may just have been started and has not got to its lock.
+const (
+	waitStarting = 10 * time.Second
+	waitUnseen   = time.Second
+	waitStep     = 25 * time.Millisecond
+)
+
+// reachable waits for a starting daemon. It starts none.
+func (c *cli) reachable(ctx context.Context) error {
+	begun := time.Now()
+	tick := time.NewTicker(waitStep)
+	defer tick.Stop()
+	for {
+		err := c.knock(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		waited := time.Since(begun)
+		if waited > waitStarting || waited > waitUnseen && !lockHeld(api.LockPath()) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// knock connects and hangs up.
+func (c *cli) knock(ctx context.Context) error {
+	conn, err := c.client.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// running makes sure that a daemon runs: it waits for one that starts, and starts one if there is none.
+func (c *cli) running(ctx context.Context) error {
+	err := c.knock(ctx)
+	var away *api.Unreachable
+	if err == nil || !errors.As(err, &away) {
+		return err
+	}
+	if lockHeld(api.LockPath()) {
+		return c.reachable(ctx)
+	}
+	if err := ensureDaemon(ctx); err != nil {
+		return err
+	}
+	return c.reachable(ctx)
+}
