@@ -67,7 +67,7 @@ func pad(text string, width int) string {
 // oneLine is a body, folded when it is long.
 func oneLine(body []byte) string {
 	const most = 160
-	text := string(safeJSON(body))
+	text := string(safeJSON(compact(body)))
 	if text == "null" {
 		return ""
 	}
@@ -232,7 +232,7 @@ func (c *cli) showVerification(v api.Verification) {
 	if v.OK {
 		printTo(c.out, "%s, %s\n", c.style.green("ok"), records)
 	} else {
-		printTo(c.out, "%s at record %d: %s\n%s before it are whole\n", c.style.red("The record is not whole"), v.Bad, safe(v.Problem), records)
+		printTo(c.out, "%s at record %d: %s\n%s verified\n", c.style.red("The record is not whole"), v.Bad, safe(v.Problem), records)
 	}
 	if v.Notice != "" {
 		printTo(c.out, "%s %s\n", c.style.amber("note:"), safe(v.Notice))

@@ -35,3 +35,12 @@ func (c *cli) printJSONLine(v any) error {
 	printTo(c.out, "%s\n", safeJSON(text))
 	return nil
 }
+
+// compact is JSON text on one line; what is no JSON stays as it is.
+func compact(raw []byte) []byte {
+	v := jsontext.Value(append([]byte(nil), raw...))
+	if v.Compact() != nil {
+		return raw
+	}
+	return v
+}

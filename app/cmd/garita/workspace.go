@@ -134,6 +134,9 @@ func (c *cli) showFileDiff(f api.FileDiff) {
 	if f.Note != "" {
 		printTo(c.out, "%s: %s\n", safe(f.Path), safe(f.Note))
 	}
+	if f.Unified == "" {
+		return
+	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(f.Unified, "\n"), "\n") {
 		printTo(c.out, "%s\n", c.diffLine(safeLines(line)))
 	}
