@@ -1,0 +1,28 @@
+package packages
+
+import (
+	"fmt"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Check refuses (FailedPrecondition) a package that is not the one the lock remembers.
+func Check(got sandbox.Package, want *sandbox.Package) error {
+	if want == nil {
+		return nil
+	}
+	for _, c := range []struct{ what, got, want string }{
+		{"the package", string(got.Ecosystem) + " " + got.Name, string(want.Ecosystem) + " " + want.Name},
+		{"the version", got.Version, want.Version},
+		{"the registry's integrity", got.Integrity, want.Integrity},
+		{"the digest of its dependencies", string(got.Tree), string(want.Tree)},
+	} {
+		if c.got != c.want {
+			return fmt.Errorf("%s@%s is not what garita.lock says: %s is %s, the lock has %s: %w",
+				want.Name, want.Version, c.what, c.got, c.want, errdefs.ErrFailedPrecondition)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package packages
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Output understands what npm writes on its standard error, line by line.
+type Output struct {
+	Node   string   // node's version, once npm has said it: "v20.20.2"
+	code   string   // npm's name for what went wrong
+	errors []string // npm's first words about it
+}
+
+var (
+	usingNode = regexp.MustCompile(`^npm info using node@(v[0-9A-Za-z.+-]+)$`)
+	errorCode = regexp.MustCompile(`^npm (?:error|ERR!) code ([A-Z0-9_]+)$`)
+	errorText = regexp.MustCompile(`^npm (?:error|ERR!) (.+)$`)
+)
+
+const maxErrorLines = 6
+
+// Line takes one line.
+func (o *Output) Line(line string) {
+	if m := usingNode.FindStringSubmatch(line); m != nil {
+		o.Node = m[1]
+	}
+	if m := errorCode.FindStringSubmatch(line); m != nil {
+		o.code = m[1]
+		return
+	}
+	if m := errorText.FindStringSubmatch(line); m != nil && len(o.errors) < maxErrorLines {
+		o.errors = append(o.errors, strings.TrimSpace(m[1]))
+	}
+}
+
+// Err says why an npm that has failed did so.
+func (o *Output) Err(ref sandbox.PackageRef, exit sandbox.Exit) error {
+	why := strings.Join(o.errors, "; ")
+	if why == "" {
+		why = fmt.Sprintf("npm ended with code %d and no word", exit.Code)
+	}
+	if exit.Reason != "" {
+		why = exit.Reason
+	}
+	return fmt.Errorf("install %s: %s: %w", ref, why, o.kind())
+}
+
+func (o *Output) kind() error {
+	switch o.code {
+	case "E404", "ETARGET", "ENOVERSIONS":
+		return errdefs.ErrNotFound
+	case "EBADENGINE", "EBADPLATFORM", "ERESOLVE", "EINTEGRITY", "E403", "E401", "EINVALIDTAGNAME", "EINVALIDPACKAGENAME":
+		return errdefs.ErrFailedPrecondition
+	}
+	return errdefs.ErrUnavailable
+}
