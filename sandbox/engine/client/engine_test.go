@@ -1,0 +1,58 @@
+package client_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/garita-dev/garita/sandbox/engine/client"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
+)
+
+// startEngine starts an engine whose data is the test's own.
+func startEngine(t testing.TB) *client.Engine {
+	t.Helper()
+	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
+	return engineIn(t, t.TempDir())
+}
+
+func engineIn(t testing.TB, data string) *client.Engine {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	e, err := client.StartEngine(ctx, client.Config{
+		Data: data, Log: os.Stderr, Program: filepath.Join(sandboxtest.Bin(), "garita-engine"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close the engine: %v", err)
+		}
+	})
+	return e
+}
+
+func TestAServerAnswersOverRealPipes(t *testing.T) {
+	e := startEngine(t)
+	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("exec cat"))
+	if got := p.Line(t, "hello"); got != "hello" {
+		t.Errorf("got %q, want hello", got)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := i.Stop(ctx, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := i.Wait(ctx)
+	if err != nil || exit.Code != 143 {
+		t.Errorf("got %+v, %v; want the code of TERM", exit, err)
+	}
+	s, err := e.Sweep(ctx)
+	if err != nil || !s.Zero() {
+		t.Errorf("left behind: %+v, %v", s, err)
+	}
+}

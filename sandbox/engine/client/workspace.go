@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/wire"
+)
+
+// Workspaces lists the workspaces on disk.
+func (e *Engine) Workspaces(ctx context.Context) ([]sandbox.WorkspaceID, error) {
+	return call[[]sandbox.WorkspaceID](ctx, e, http.MethodGet, "/v1/workspaces", nil)
+}
+
+// WorkspaceFolders lists a workspace's host folders, in the order they were first given. NotFound.
+func (e *Engine) WorkspaceFolders(ctx context.Context, id sandbox.WorkspaceID) ([]string, error) {
+	return call[[]string](ctx, e, http.MethodGet, workspacePath(id, "/folders"), nil)
+}
+
+// WorkspaceChanges lists what differs from the host, by content.
+func (e *Engine) WorkspaceChanges(ctx context.Context, id sandbox.WorkspaceID) ([]sandbox.Change, error) {
+	return call[[]sandbox.Change](ctx, e, http.MethodGet, workspacePath(id, "/changes"), nil)
+}
+
+// WorkspaceDiff is WorkspaceChanges with unified diffs.
+func (e *Engine) WorkspaceDiff(ctx context.Context, id sandbox.WorkspaceID) ([]sandbox.FileDiff, error) {
+	return call[[]sandbox.FileDiff](ctx, e, http.MethodGet, workspacePath(id, "/diff"), nil)
+}
+
+// WorkspaceMark names this moment in a workspace's history.
+func (e *Engine) WorkspaceMark(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error) {
+	m, err := call[wire.Since](ctx, e, http.MethodPost, workspacePath(id, "/mark"), nil)
+	return m.Mark, err
+}
+
+// WorkspaceSince lists what changed after a mark.
+func (e *Engine) WorkspaceSince(ctx context.Context, id sandbox.WorkspaceID, m sandbox.Mark) ([]sandbox.Change, error) {
+	return call[[]sandbox.Change](ctx, e, http.MethodPost, workspacePath(id, "/since"), wire.Since{Mark: m})
+}
+
+// WorkspaceHold keeps paths out of Apply, for a reason a person reads.
+func (e *Engine) WorkspaceHold(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
+	_, err := call[struct{}](ctx, e, http.MethodPost, workspacePath(id, "/hold"), wire.Hold{Paths: paths, Reason: reason})
+	return err
+}
+
+// WorkspaceApply writes changes to the host; no paths means everything that is not held. left is
+// what was left out, and why (Held or Stale).
+func (e *Engine) WorkspaceApply(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+	a, err := call[wire.Applied](ctx, e, http.MethodPost, workspacePath(id, "/apply"), wire.Paths{Paths: paths})
+	return a.Done, a.Left, err
+}
+
+// WorkspaceDiscard forgets changes; no paths means all of them.
+func (e *Engine) WorkspaceDiscard(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+	a, err := call[wire.Applied](ctx, e, http.MethodPost, workspacePath(id, "/discard"), wire.Paths{Paths: paths})
+	return a.Done, a.Left, err
+}
+
+// RemoveWorkspace deletes a workspace and everything in it. FailedPrecondition while it is in use.
+func (e *Engine) RemoveWorkspace(ctx context.Context, id sandbox.WorkspaceID) error {
+	_, err := call[struct{}](ctx, e, http.MethodDelete, workspacePath(id, ""), nil)
+	return err
+}
+
+func workspacePath(id sandbox.WorkspaceID, verb string) string {
+	return "/v1/workspaces/" + string(id) + verb
+}
+
+// ImportImage makes an image runnable: dir is a layout that package image has written. The digest
+// is what sandbox.Root.Image takes.
+func (e *Engine) ImportImage(ctx context.Context, dir string) (sandbox.Digest, error) {
+	got, err := call[wire.Imported](ctx, e, http.MethodPost, "/v1/images", wire.Import{Path: dir})
+	return got.Digest, err
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// etcFiles are written, not copied: they say nothing about the host.
+var etcFiles = map[string]string{
+	"passwd":        "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:1000:1000:user:/home/user:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+	"group":         "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
+	"hosts":         "127.0.0.1 localhost garita\n::1 localhost\n",
+	"hostname":      "garita\n",
+	"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+	"resolv.conf":   "",
+}
+
+// etcCopies are taken from the host where it has them, links resolved: programs break without.
+var etcCopies = []string{
+	"ld.so.cache", "localtime", "mime.types", "protocols", "services",
+	"ssl/certs/ca-certificates.crt", "ssl/cert.pem", "ssl/openssl.cnf",
+	"pki/tls/certs/ca-bundle.crt", "crypto-policies/back-ends/opensslcnf.config",
+}
+
+// makeEtc makes the /etc of every sandbox with the host root.
+func makeEtc(dir string) error {
+	for name, text := range etcFiles {
+		if err := writeFile(filepath.Join(dir, name), []byte(text)); err != nil {
+			return err
+		}
+	}
+	for _, name := range append(javaFiles(), etcCopies...) {
+		text, err := os.ReadFile(filepath.Join("/etc", name))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(dir, name), text); err != nil {
+			return err
+		}
+	}
+	return copyLinks("/etc/alternatives", filepath.Join(dir, "alternatives"))
+}
+
+// javaFiles are the settings and trust store that Debian's Java reads from /etc.
+func javaFiles() []string {
+	var names []string
+	for _, pattern := range []string{"/etc/java-*/security/*", "/etc/java-*/*.cfg", "/etc/java-*/*.properties", "/etc/ssl/certs/java/*"} {
+		found, _ := filepath.Glob(pattern) // the patterns are well formed
+		for _, f := range found {
+			if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
+				names = append(names, strings.TrimPrefix(f, "/etc/"))
+			}
+		}
+	}
+	return names
+}
+
+func writeFile(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+// copyLinks copies the symlinks of a directory: without /etc/alternatives there is no awk.
+func copyLinks(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		target, err := os.Readlink(filepath.Join(from, e.Name()))
+		if err != nil {
+			continue
+		}
+		if err := os.Symlink(target, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}

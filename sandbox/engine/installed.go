@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/wire"
+	"github.com/garita-dev/garita/sandbox/packages"
+)
+
+// Labels of a package's snapshot: they are all that is remembered of an installation, and appear
+// and disappear with it.
+const (
+	runtimeLabel = "garita.dev/package-runtime"
+	refLabel     = "garita.dev/package-ref." // and a digest of the reference; the value is the reference
+)
+
+func labelOf(ref sandbox.PackageRef) string {
+	sum := sha256.Sum256([]byte(ref.String()))
+	return refLabel + hex.EncodeToString(sum[:8])
+}
+
+// installed returns the package that ref, or the lock, names, if it is there. NotFound.
+func (in *installer) installed(ctx context.Context, req wire.Install, tools packages.Tools) (sandbox.Package, error) {
+	info, err := in.find(ctx, req)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	p, err := in.readSnapshot(ctx, info.Name, req.Ref, tools)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	p.Runtime = info.Labels[runtimeLabel]
+	if err := packages.Check(p, req.Want); err != nil {
+		return sandbox.Package{}, err
+	}
+	return p, in.remember(ctx, info, req.Ref)
+}
+
+// find chooses the newest snapshot that fits: the lock's very own, one that was installed for this
+// reference, or one of exactly the version it asks for.
+func (in *installer) find(ctx context.Context, req wire.Install) (snapshots.Info, error) {
+	var best snapshots.Info
+	err := in.engine.snapshots().Walk(inNamespace(ctx), func(_ context.Context, info snapshots.Info) error {
+		if info.Kind == snapshots.KindCommitted && fits(info, req) && info.Created.After(best.Created) {
+			best = info
+		}
+		return nil
+	})
+	if err != nil {
+		return best, fmt.Errorf("look for installed packages: %w", err)
+	}
+	if best.Name == "" {
+		return best, fmt.Errorf("%s is not installed: %w", req.Ref, errdefs.ErrNotFound)
+	}
+	return best, nil
+}
+
+func fits(info snapshots.Info, req wire.Install) bool {
+	ref := req.Ref
+	if req.Want != nil {
+		return info.Name == SnapshotName(*req.Want)
+	}
+	exact := fmt.Sprintf("%s/%s@%s/", ref.Ecosystem, ref.Name, ref.Range)
+	return info.Labels[labelOf(ref)] == ref.String() || strings.HasPrefix(info.Name, exact)
+}
+
+// readSnapshot reads an installed package anew, as the data it is.
+func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.PackageRef, tools packages.Tools) (sandbox.Package, error) {
+	key := "read/" + randomHex()
+	mounts, err := in.engine.snapshots().View(inNamespace(ctx), key, name, temporary())
+	if err != nil {
+		return sandbox.Package{}, fmt.Errorf("view %s: %w", name, err)
+	}
+	defer in.engine.removeSnapshot(ctx, key)
+	dir, err := single(mounts)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	return packages.Read(dir, ref, tools)
+}
+
+// keep makes the installation immutable. The same bytes may be there already, installed for another
+// reference: then they serve both.
+func (in *installer) keep(ctx context.Context, key string, ref sandbox.PackageRef, p sandbox.Package) error {
+	name := SnapshotName(p)
+	err := in.engine.commitSnapshot(ctx, name, key, map[string]string{labelOf(ref): ref.String(), runtimeLabel: p.Runtime})
+	if !errdefs.IsAlreadyExists(err) {
+		return err
+	}
+	info, err := in.engine.snapshots().Stat(inNamespace(ctx), name)
+	if err != nil {
+		return fmt.Errorf("find snapshot %s: %w", name, err)
+	}
+	return in.remember(ctx, info, ref)
+}
+
+// remember notes that the snapshot answers ref too.
+func (in *installer) remember(ctx context.Context, info snapshots.Info, ref sandbox.PackageRef) error {
+	label := labelOf(ref)
+	if info.Labels[label] == ref.String() {
+		return nil
+	}
+	update := snapshots.Info{Name: info.Name, Labels: map[string]string{label: ref.String()}}
+	if _, err := in.engine.snapshots().Update(inNamespace(ctx), update, "labels."+label); err != nil {
+		return errors.Join(fmt.Errorf("label snapshot %s", info.Name), err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// overlays mounts the workspaces of the launch's snapshot folders for as long as b lives. The
+// answer has every such folder; "" means that an outer folder's overlay shows it.
+func (e *Engine) overlays(_ context.Context, b *box) (map[string]string, error) {
+	folders := map[sandbox.WorkspaceID][]string{}
+	for _, f := range b.launch.Folders {
+		if f.Mode != sandbox.Snapshot && f.Mode != "" {
+			continue
+		}
+		if f.Workspace == "" {
+			return nil, fmt.Errorf("folder %q has no workspace: %w", f.Host, errdefs.ErrInvalidArgument)
+		}
+		folders[f.Workspace] = append(folders[f.Workspace], f.Host)
+	}
+	merged := map[string]string{}
+	for id, hosts := range folders {
+		dirs, release, err := e.ws.Mount(id, hosts)
+		if err != nil {
+			return nil, err
+		}
+		b.onUndo(release)
+		for i, h := range hosts {
+			if merged[h] == "" { // the same folder twice: the mounted one counts
+				merged[h] = dirs[i]
+			}
+		}
+	}
+	return merged, nil
+}

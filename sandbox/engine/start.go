@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/containerd/containerd/api/types/runc/options"
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/pkg/cio"
+	"github.com/containerd/errdefs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/init/handoff"
+	"github.com/garita-dev/garita/sandbox/ocispec"
+	"github.com/garita-dev/garita/sandbox/rootless"
+)
+
+// extras are what a sandbox of the engine's own (an install) has besides its Launch.
+type extras struct {
+	mounts []ocispec.Bind
+	wall   *os.File // receives the listening sockets; nil when listen is empty
+	listen []string // 127.0.0.1:PORT, opened inside before the server starts
+}
+
+var idPattern = regexp.MustCompile(`^i[0-9a-f]{16}$`)
+
+// start raises a sandbox and returns once its server has been executed. stdio stays the caller's.
+// When it returns an error, nothing is left.
+func (e *Engine) start(ctx context.Context, l sandbox.Launch, stdio [handoff.Stdio]*os.File, x extras) (*box, error) {
+	if !idPattern.MatchString(string(l.ID)) {
+		return nil, fmt.Errorf("instance id %q: %w", l.ID, errdefs.ErrInvalidArgument)
+	}
+	if len(l.Argv) == 0 && l.Root.Image == "" {
+		return nil, fmt.Errorf("start %s: no program to run: %w", l.Server, errdefs.ErrInvalidArgument)
+	}
+	b, err := e.reserve(l)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.raise(inNamespace(ctx), b, stdio, x); err != nil {
+		left := e.teardown(ctx, b)
+		e.forget(b)
+		return nil, errors.Join(fmt.Errorf("start %s: %w", l.Server, err), left)
+	}
+	go e.supervise(b)
+	return b, nil
+}
+
+// raise does everything up to the running server; whatever it did stands in b.undo.
+func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.File, x extras) error {
+	dir := filepath.Join("/run/garita/i", string(b.launch.ID))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	b.onUndo(func() error { return os.RemoveAll(dir) })
+	in, snapshot, err := e.lowerable(ctx, b, dir, x)
+	if err != nil {
+		return err
+	}
+	private, err := listenPrivately(in.Socket)
+	if err != nil {
+		return err
+	}
+	defer private.Close()
+	spec, request := ocispec.Lower(in)
+	if err := e.create(ctx, b, spec, snapshot); err != nil {
+		return err
+	}
+	files := stdio[:]
+	if x.wall != nil {
+		files = append(files, x.wall)
+	}
+	if b.init, err = private.handOver(ctx, b, request, files); err != nil {
+		return err
+	}
+	e.fillInfo(b)
+	return nil
+}
+
+// create makes the container and its task, and starts garita-init.
+func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot string) error {
+	id := string(b.launch.ID)
+	runtime := &options.Options{BinaryName: e.cfg.Runc, Root: runcRoot}
+	opts := []client.NewContainerOpts{
+		client.WithRuntime(e.cfg.Shim, runtime),
+		client.WithSpec(spec),
+		client.WithContainerLabels(map[string]string{"garita.dev/server": string(b.launch.Server)}),
+	}
+	if snapshot != "" {
+		opts = append(opts, client.WithSnapshotter(e.ct.snapshotter), client.WithSnapshot(snapshot))
+	}
+	c, err := e.ct.client.NewContainer(ctx, id, opts...)
+	if err != nil {
+		return fmt.Errorf("create the container: %w", err)
+	}
+	b.container = c
+	b.onUndo(func() error { return e.deleteContainer(ctx, c) })
+	if b.task, err = c.NewTask(ctx, cio.NullIO); err != nil {
+		return fmt.Errorf("create the task: %w", err)
+	}
+	// Waiting begins before the start, or a short life would be missed.
+	if err := b.awaitTask(ctx); err != nil {
+		return fmt.Errorf("wait for the task: %w", err)
+	}
+	if err := b.task.Start(ctx); err != nil {
+		return fmt.Errorf("start the task: %w", err)
+	}
+	return nil
+}
+
+// awaitTask makes b.dead close, with b.status set, once containerd says that the task has ended.
+func (b *box) awaitTask(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(inNamespace(context.WithoutCancel(ctx))) // it outlives the request
+	exited, err := b.task.Wait(ctx)
+	if err != nil {
+		cancel()
+		return err
+	}
+	b.dead = make(chan struct{})
+	go func() {
+		b.status = <-exited
+		close(b.dead)
+	}()
+	b.onUndo(func() error { cancel(); <-b.dead; return nil })
+	return nil
+}
+
+func (e *Engine) deleteContainer(ctx context.Context, c client.Container) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	if err := c.Delete(ctx); err != nil {
+		return fmt.Errorf("delete the container: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) fillInfo(b *box) {
+	limits, notices := rootless.InForce(rootless.WithDefaults(b.launch.Limits), e.cfg.Cgroups)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.info = sandbox.InstanceInfo{
+		ID: b.launch.ID, Server: b.launch.Server, PID: int(b.task.Pid()),
+		Limits: limits, Notices: notices, Started: time.Now(),
+	}
+}

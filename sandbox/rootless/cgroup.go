@@ -1,0 +1,182 @@
+package rootless
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cgroups says where sandboxes get control groups of their own, and what those can hold. The zero
+// Cgroups means that there are none: limits fall back on rlimits.
+type Cgroups struct {
+	Version int `json:"version"` // 1, 2, or 0 for none
+	// Parent is put before a sandbox's id to make its cgroup path as runc takes it: relative to the
+	// caller's own group in every hierarchy for version 1, from the root for version 2.
+	Parent string   `json:"parent"`
+	Dirs   []string `json:"dirs"` // the parent's directories, one per hierarchy
+	Memory bool     `json:"memory"`
+	PIDs   bool     `json:"pids"`
+	CPU    bool     `json:"cpu"`
+	Freeze bool     `json:"freeze"`
+	Why    string   `json:"why"` // why there are none, for a person
+}
+
+// Path is the cgroup path of one sandbox as the OCI spec takes it; "" without control groups.
+func (c Cgroups) Path(id string) string {
+	if c.Version == 0 {
+		return ""
+	}
+	return c.Parent + "/" + id
+}
+
+// Dir is the directory of one sandbox's group that holds the given controller; "" when none does.
+func (c Cgroups) Dir(controller, id string) string {
+	for _, d := range c.Dirs {
+		if c.Version == 2 || strings.HasPrefix(d, filepath.Join(cgroupRoot, controller)+"/") {
+			return filepath.Join(d, id)
+		}
+	}
+	return ""
+}
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// hierarchy is one line of /proc/self/cgroup.
+type hierarchy struct {
+	controllers []string // none for the unified one
+	path        string
+}
+
+// parseCgroups reads the text of /proc/self/cgroup.
+func parseCgroups(text []byte) []hierarchy {
+	var all []hierarchy
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), ":", 3)
+		if len(fields) != 3 || !strings.HasPrefix(fields[2], "/") {
+			continue
+		}
+		h := hierarchy{path: fields[2]}
+		if fields[1] != "" {
+			h.controllers = strings.Split(fields[1], ",")
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// PrepareCgroups makes the group that this process's sandboxes go under, called name, wherever the
+// host lets it, and says what it found. name must be the same for every life of one daemon, so
+// that groups left by an earlier life are found again. It must run in the host's pid namespace.
+func PrepareCgroups(name string) Cgroups {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return Cgroups{Why: err.Error()}
+	}
+	c, err := prepare(cgroupRoot, parseCgroups(text), name)
+	if err != nil {
+		return Cgroups{Why: err.Error()}
+	}
+	return c
+}
+
+func prepare(root string, all []hierarchy, name string) (Cgroups, error) {
+	var v1 []hierarchy
+	unified := ""
+	for _, h := range all {
+		if h.controllers == nil {
+			unified = h.path
+		} else {
+			v1 = append(v1, h)
+		}
+	}
+	switch {
+	case len(v1) > 0:
+		return prepareV1(root, v1, name)
+	case unified != "":
+		return prepareV2(root, unified, name)
+	default:
+		return Cgroups{}, errors.New("this process is in no control group")
+	}
+}
+
+// writable reports whether this process may make directories in dir.
+func writable(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
+
+// Remove ends what is left in the groups of an earlier life, and removes them; the parents stay.
+func (c Cgroups) Remove() error {
+	var errs []error
+	for _, dir := range c.Dirs {
+		if err := removeBelow(dir); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// RemoveAll is Remove and the parents too.
+func (c Cgroups) RemoveAll() error {
+	err := c.Remove()
+	for _, dir := range c.Dirs {
+		if rmErr := os.Remove(dir); rmErr != nil && !errors.Is(rmErr, os.ErrNotExist) {
+			err = errors.Join(err, rmErr)
+		}
+	}
+	return err
+}
+
+// Left counts the sandboxes' groups that exist.
+func (c Cgroups) Left() int {
+	n := 0
+	for _, dir := range c.Dirs {
+		n += len(subgroups(dir))
+	}
+	return n
+}
+
+func subgroups(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs = append(dirs, filepath.Join(dir, e.Name()))
+		}
+	}
+	return dirs
+}
+
+// removeBelow thaws, then removes, every group below dir. A group that still has processes stays,
+// and is named in the error.
+func removeBelow(dir string) error {
+	var errs []error
+	for _, d := range subgroups(dir) {
+		thaw(d)
+		if err := removeBelow(d); err != nil {
+			errs = append(errs, err)
+		}
+		if err := os.Remove(d); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove a control group: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// thaw lets frozen processes run, so that a signal can end them. Version 1's frozen processes do
+// not even die of SIGKILL.
+func thaw(dir string) {
+	for file, value := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
+		path := filepath.Join(dir, file)
+		if _, err := os.Stat(path); err == nil {
+			_ = os.WriteFile(path, []byte(value), 0o644)
+		}
+	}
+}

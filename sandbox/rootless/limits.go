@@ -1,0 +1,58 @@
+package rootless
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// InForce says which of l really hold with the control groups c, and in sentences for a person
+// which do not.
+func InForce(l sandbox.Limits, c Cgroups) (held []sandbox.LimitInForce, notices []string) {
+	by := map[int]string{1: "cgroup1", 2: "cgroup2"}[c.Version]
+	add := func(name, value, by string) {
+		held = append(held, sandbox.LimitInForce{Name: name, Value: value, By: by})
+	}
+	if c.Memory {
+		add("memory", Bytes(l.Memory), by)
+	} else {
+		add("memory", Bytes(l.Memory), "rlimit")
+		notices = append(notices, "Memory is limited for each process, not for the whole sandbox.")
+	}
+	if c.PIDs {
+		add("pids", strconv.FormatInt(l.PIDs, 10), by)
+	} else {
+		add("pids", strconv.FormatInt(l.PIDs, 10), "rlimit")
+	}
+	if c.CPU {
+		add("cpus", strconv.FormatFloat(l.CPUs, 'g', -1, 64), by)
+	} else {
+		notices = append(notices, "CPU time is not limited on this host.")
+	}
+	return held, notices
+}
+
+// WithDefaults fills zero limits.
+func WithDefaults(l sandbox.Limits) sandbox.Limits {
+	if l.Memory == 0 {
+		l.Memory = sandbox.DefaultLimits.Memory
+	}
+	if l.PIDs == 0 {
+		l.PIDs = sandbox.DefaultLimits.PIDs
+	}
+	if l.CPUs == 0 {
+		l.CPUs = sandbox.DefaultLimits.CPUs
+	}
+	return l
+}
+
+// Bytes shows a size as people write it: "512 MiB".
+func Bytes(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i, v := 0, float64(n)
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	return fmt.Sprintf("%s %s", strconv.FormatFloat(v, 'g', 4, 64), units[i])
+}
