@@ -120,17 +120,17 @@ type fingerprint struct {
 
 // baseLine is one line of base.jsonl.
 type baseLine struct {
-	Path  string `json:"p"` // as EncodePath writes it
-	Gone  bool   `json:"g,omitempty"`
+	Path  string       `json:"p"` // as EncodePath writes it
+	Gone  bool         `json:"g,omitempty"`
 	Print *fingerprint `json:"b,omitempty"`
 }
 
 // baseFile is the fingerprints of one folder by raw path, and the file that keeps them. Changes
 // are appended by flush; a cut last line is ignored on load.
 type baseFile struct {
-	path    string
-	prints  map[string]fingerprint
-	dirty   map[string]bool // to be written by flush
+	path   string
+	prints map[string]fingerprint
+	dirty  map[string]bool // to be written by flush
 	lines  int             // in the file
 }
 

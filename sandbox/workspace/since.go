@@ -100,8 +100,24 @@ func (w *workspace) markOnce() (sandbox.Mark, time.Duration, error) {
 	var newest int64
 	for _, f := range w.folders {
 		newest = max(newest, f.tree.newest)
+		if err := f.flushMapped(); err != nil {
+			return "", 0, fmt.Errorf("mark workspace %s: %w", w.id, err)
+		}
 	}
 	return w.log.mark(), w.clock.unsettled(newest, now()), nil
+}
+
+func (f *folder) flushMapped() error {
+	if len(f.tree.fresh) == 0 {
+		return nil
+	}
+	upper, err := f.openUpper()
+	if err != nil {
+		return err
+	}
+	defer upper.Close()
+	f.tree.flushMapped(upper)
+	return nil
 }
 
 // Since lists what was changed in the workspace after a mark, relative to what the merged tree

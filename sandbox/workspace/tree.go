@@ -36,7 +36,8 @@ func (n *node) visible() bool { return n.kind() != kindNone && n.kind() != kindW
 type tree struct {
 	root    *node
 	entries int
-	newest  int64 // newest change time seen, unix nanoseconds
+	newest  int64    // newest change time seen, unix nanoseconds
+	fresh   []string // files found changed since the last flushMapped
 }
 
 func newTree() *tree { return &tree{root: &node{}} }
@@ -203,6 +204,9 @@ func (s *scanner) changed(c *node, st stat, deep bool) error {
 	was := *c
 	was.children = nil
 	c.stat, c.deep = st, deep
+	if st.kind() == kindFile {
+		s.tree.fresh = append(s.tree.fresh, c.path)
+	}
 	if st.kind() != kindDir {
 		c.opaque, c.listed = false, 0
 		if err := s.tell(&was, c); err != nil {
@@ -277,4 +281,19 @@ func (t *tree) forget(path string) {
 	if n := t.find(path); n != nil {
 		n.stat = stat{}
 	}
+}
+
+// flushMapped starts writing back the files that have changed, which makes their mapped pages
+// read-only for a moment: without that, a process that has written a mapped page once may write it
+// again and again, and the file's times stay what they are.
+func (t *tree) flushMapped(upper *os.File) {
+	for _, path := range t.fresh {
+		f, _, err := openRegular(upper, path)
+		if err != nil {
+			continue // gone or replaced
+		}
+		_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+		_ = f.Close()
+	}
+	t.fresh = nil
 }

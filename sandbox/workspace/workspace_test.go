@@ -321,6 +321,17 @@ func TestSinceListsEffects(t *testing.T) {
 		m[0] = '7'
 		d.must(unix.Munmap(m))
 	})
+	f, err := os.OpenFile(d.merged+"/a", os.O_RDWR, 0)
+	d.must(err)
+	defer f.Close()
+	page, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	d.must(err)
+	page[0] = '6'
+	for _, c := range "abcde" {
+		step("through a page that is dirty already", []string{"modified file a"}, func() { page[0] = byte(c) })
+	}
+	d.must(unix.Munmap(page))
+	d.must(f.Close())
 	step("the host's edits are not the call's", []string{}, func() { d.put(d.host, "e/g=1") })
 	step("apply and discard are not the call's", []string{}, func() {
 		d.apply("n")
