@@ -1,0 +1,18 @@
+#!/bin/sh
+# Runs a program that uses bin/ as an ordinary user. Root's own folders are closed to that user, so
+# for root the program and bin/ are copied to where anyone may read them, and removed afterwards.
+#
+#   build/staged.sh PROGRAM [ARG …]
+set -eu
+cd "$(dirname "$0")/.."
+program=$1
+shift
+[ "$(id -u)" = 0 ] || exec env GARITA_BIN="$PWD/bin" build/rootless.sh "$program" "$@"
+
+stage=$(mktemp -d /tmp/garita-stage-XXXXXX)
+trap 'rm -rf "$stage"' EXIT
+chmod 755 "$stage"
+cp -RL bin "$stage/bin"
+cp "$program" "$stage/"
+echo "This is root's shell; what follows runs as an ordinary user, as it would on your own machine." >&2
+GARITA_BIN=$stage/bin build/rootless.sh "$stage/$(basename "$program")" "$@"
