@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 func startWall(t *testing.T) (*client.Wall, *lockedBuffer) {
 	t.Helper()
 	var log lockedBuffer
-	w, err := client.StartWall(t.Context(), client.WallConfig{Program: os.Args[0], Log: &log})
+	w, err := client.StartWall(t.Context(), client.Config{Program: os.Args[0], Log: &log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,67 +1,55 @@
 package engine
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 
-	"encoding/json"
-
-	"github.com/containerd/errdefs"
-
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/wire"
-	"github.com/garita-dev/garita/sandbox/handover"
 )
 
-// packageRoutes installs packages.
+// packageRoutes installs packages. With no file it only looks for an installed one; with the wall's
+// socket it installs what is missing. The answer is a stream of wire.InstallEvent.
 func (e *Engine) packageRoutes(mux *http.ServeMux) {
-	mux.Handle("POST /v1/packages", &packageServer{installer: &installer{engine: e}})
+	in := &installer{engine: e}
+	mux.HandleFunc("POST /v1/packages", func(w http.ResponseWriter, r *http.Request) {
+		out := &events{w: w, enc: json.NewEncoder(w)}
+		p, err := in.serve(r, out.progress)
+		if err != nil {
+			_, body := wire.Encode(err)
+			out.send(wire.InstallEvent{Error: &body})
+			return
+		}
+		out.send(wire.InstallEvent{Package: &p})
+	})
 }
 
-type packageServer struct{ installer *installer }
-
-// ServeHTTP streams an installation: progress, then the package or the error. Without the wall's
-// socket it only looks for what is installed. The daemon ends it by closing the connection.
-func (s *packageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	wall, err := wallOf(r)
-	if err == nil && wall != nil {
-		defer wall.Close()
-	}
-	var req wire.Install
-	if err == nil {
-		req, err = decode[wire.Install](r)
-	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	out := json.NewEncoder(w)
-	send := func(v wire.InstallEvent) {
-		_ = out.Encode(v) // the daemon is gone if this fails, and with it the request's context
-		_ = http.NewResponseController(w).Flush()
-	}
-	var p sandbox.Package
-	if err == nil {
-		p, err = s.installer.install(r.Context(), req, wall, func(p sandbox.Progress) { send(wire.InstallEvent{Progress: &p}) })
-	}
+func (in *installer) serve(r *http.Request, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	req, err := decode[wire.Install](r)
 	if err != nil {
-		_, body := wire.Encode(err)
-		send(wire.InstallEvent{Error: &body})
-		return
+		return sandbox.Package{}, err
 	}
-	send(wire.InstallEvent{Package: &p})
+	files := anyFilesOf(r)
+	defer closeFiles(files)
+	var wall *os.File
+	if len(files) > 0 {
+		wall = files[0]
+	}
+	return in.install(r.Context(), req, wall, progress)
 }
 
-// wallOf takes the wall's socket, if one came.
-func wallOf(r *http.Request) (*os.File, error) {
-	c, ok := r.Context().Value(connKey{}).(*handover.FileConn)
-	if !ok {
-		return nil, errdefs.ErrInvalidArgument
+// events writes an answer line by line, each sent at once.
+type events struct {
+	w   http.ResponseWriter
+	enc *json.Encoder
+}
+
+func (o *events) progress(p sandbox.Progress) { o.send(wire.InstallEvent{Progress: &p}) }
+
+func (o *events) send(e wire.InstallEvent) {
+	_ = o.enc.Encode(e) // the daemon is gone if this fails, and the request's context says so
+	if f, ok := o.w.(http.Flusher); ok {
+		f.Flush()
 	}
-	files := c.Files()
-	switch len(files) {
-	case 0:
-		return nil, nil
-	case 1:
-		return files[0], nil
-	}
-	closeFiles(files)
-	return nil, errdefs.ErrInvalidArgument
 }

@@ -35,6 +35,9 @@ type installer struct {
 // install returns the package that ref names, installing it when it is not there. Without wall it
 // only looks. When it fails nothing is left.
 func (in *installer) install(ctx context.Context, req wire.Install, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
+	if _, err := sandbox.ParsePackageSpec(req.Ref.String()); err != nil {
+		return sandbox.Package{}, err
+	}
 	leave, err := in.turns.take(ctx, req.Ref.String()+" "+req.Toolchain)
 	if err != nil {
 		return sandbox.Package{}, err

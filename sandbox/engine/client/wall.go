@@ -33,12 +33,6 @@ type (
 	Pull = wire.Pull
 )
 
-// WallConfig is how the wall is started.
-type WallConfig struct {
-	Program string    // garita-engine
-	Log     io.Writer // gets the wall's log, line by line; nil discards it
-}
-
 // Wall is the wall's process: the daemon's second child, see package egress. Its methods may be
 // called concurrently.
 type Wall struct {
@@ -49,8 +43,14 @@ type Wall struct {
 }
 
 // StartWall starts the wall. It does not wait until the wall answers: the first request does.
-// The caller closes it; it ends by itself when this process does.
-func StartWall(ctx context.Context, c WallConfig) (*Wall, error) {
+// Of c it needs Program and Log. The caller closes it; it ends by itself when this process does.
+//
+// Kind: FailedPrecondition when the program is missing.
+func StartWall(ctx context.Context, c Config) (*Wall, error) {
+	program, err := c.program()
+	if err != nil {
+		return nil, fmt.Errorf("start the wall: %w", err)
+	}
 	near, far, err := handover.Pair()
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func StartWall(ctx context.Context, c WallConfig) (*Wall, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := wallCommand(c, far)
+	cmd := wallCommand(program, c.Log, far)
 	w := &Wall{dialer: dialer, done: make(chan struct{}), kill: func() error { return cmd.Process.Kill() }}
 	started := make(chan error, 1)
 	go w.follow(cmd, started)
@@ -77,11 +77,18 @@ func StartWall(ctx context.Context, c WallConfig) (*Wall, error) {
 	return w, nil
 }
 
+func (c Config) program() (string, error) {
+	if c.Program != "" {
+		return c.Program, nil
+	}
+	return findProgram("garita-engine", "")
+}
+
 // wallCommand keeps this process's environment, which may hold secrets, to itself.
-func wallCommand(c WallConfig, far *os.File) *exec.Cmd {
-	cmd := exec.Command(c.Program, "egress")
+func wallCommand(program string, log io.Writer, far *os.File) *exec.Cmd {
+	cmd := exec.Command(program, "egress")
 	cmd.ExtraFiles = []*os.File{far}
-	cmd.Stderr = c.Log
+	cmd.Stderr = log
 	cmd.Env = []string{}
 	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if value := os.Getenv(name); value != "" {

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+	egress "github.com/garita-dev/garita/sandbox/egress/wire"
+	"github.com/garita-dev/garita/sandbox/engine/wire"
+)
+
+// Install asks for one package.
+type Install struct {
+	Ref       sandbox.PackageRef
+	Want      *sandbox.Package // the lock's entry; nil takes what the registry has
+	Toolchain string           // see FindToolchain
+}
+
+// InstalledPackage returns a package that is there already. NotFound when it is not.
+func (e *Engine) InstalledPackage(ctx context.Context, i Install) (sandbox.Package, error) {
+	return e.install(ctx, i, nil)
+}
+
+// InstallPackage returns the package that is there already, or installs it; wall is the File of a
+// Registry, and stays the caller's. Ending ctx ends it and leaves nothing behind. progress may be nil.
+//
+// Kinds: NotFound when the registry has no such package or version, or it no such program;
+// FailedPrecondition when it is not what Want says, or there is no node; Unavailable when the
+// registry cannot be reached.
+func (e *Engine) InstallPackage(ctx context.Context, i Install, wall *os.File, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	return e.install(ctx, i, progress, wall)
+}
+
+func (e *Engine) install(ctx context.Context, i Install, progress func(sandbox.Progress), files ...*os.File) (sandbox.Package, error) {
+	resp, err := e.send(ctx, "/v1/packages", wire.Install{Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain}, files...)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		return sandbox.Package{}, wire.DecodeError(resp.StatusCode, body)
+	}
+	var got *sandbox.Package
+	err = eachLine(resp.Body, func(line []byte) error {
+		var event wire.InstallEvent
+		if err := json.Unmarshal(line, &event); err != nil {
+			return fmt.Errorf("read the engine's answer: %w: %w", err, errdefs.ErrInternal)
+		}
+		switch {
+		case event.Error != nil:
+			return event.Error.Err()
+		case event.Progress != nil && progress != nil:
+			progress(*event.Progress)
+		case event.Package != nil:
+			got = event.Package
+		}
+		return nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return sandbox.Package{}, ctx.Err()
+	case err != nil:
+		return sandbox.Package{}, err
+	case got == nil:
+		return sandbox.Package{}, fmt.Errorf("the engine ended in the middle of an installation: %w", errdefs.ErrUnavailable)
+	}
+	return *got, nil
+}
+
+// Installer is sandbox.Installer by engine and wall together.
+type Installer struct {
+	Engine *Engine
+	Wall   *Wall
+	// Registries is asked for each installation: tokens are read when they are needed. See HostRegistries.
+	Registries func() (RegistryConfig, error)
+	Toolchain  func() (string, error) // see FindToolchain
+	// Fetched is told what each installation fetched or was refused; nil is allowed.
+	Fetched func(ref sandbox.PackageRef, f Fetch)
+}
+
+var _ sandbox.Installer = (*Installer)(nil)
+
+// Install implements sandbox.Installer. What is installed already needs neither wall nor registry.
+func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	toolchain, err := in.Toolchain()
+	if err != nil {
+		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
+	}
+	i := Install{Ref: ref, Want: want, Toolchain: toolchain}
+	p, err := in.Engine.InstalledPackage(ctx, i)
+	if !errdefs.IsNotFound(err) {
+		return p, err
+	}
+	registries, err := in.Registries()
+	if err != nil {
+		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
+	}
+	one := inTurn(progress)
+	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched}
+	registry, err := in.Wall.ServeRegistry(ctx, registries, fetched.seen)
+	if err != nil {
+		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
+	}
+	defer registry.Close()
+	return in.Engine.InstallPackage(ctx, i, registry.File, one)
+}
+
+// inTurn makes f safe to be called from two goroutines.
+func inTurn(f func(sandbox.Progress)) func(sandbox.Progress) {
+	if f == nil {
+		return func(sandbox.Progress) {}
+	}
+	turn := make(chan struct{}, 1)
+	return func(p sandbox.Progress) {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		f(p)
+	}
+}
+
+// fetchProgress turns what the wall sees into progress.
+type fetchProgress struct {
+	tell func(sandbox.Progress)
+	ref  sandbox.PackageRef
+	next func(sandbox.PackageRef, Fetch)
+	done atomic.Int64 // tarballs
+}
+
+func (p *fetchProgress) seen(f Fetch) {
+	if p.next != nil {
+		p.next(p.ref, f)
+	}
+	switch f.Kind {
+	case egress.Packument:
+		p.tell(sandbox.Progress{Step: "resolve", Message: "Found " + f.Name, Done: p.done.Load()})
+	case egress.Tarball:
+		p.tell(sandbox.Progress{Step: "download", Message: "Fetched " + f.Name + " " + f.Version, Done: p.done.Add(1)})
+	}
+}
