@@ -19,11 +19,16 @@ func fakeHost(home string, m map[string]Kind) Host {
 		Home:  home,
 		Guard: config.Guard{Home: home, Own: []string{home + "/.config/garita"}},
 		Look: func(p string) Seen {
-			k, ok := m[p]
-			if !ok {
-				return Seen{}
+			p = filepath.Clean(p)
+			if k, ok := m[p]; ok {
+				return Seen{k, p}
 			}
-			return Seen{k, p}
+			for known := range m {
+				if strings.HasPrefix(known, p+"/") {
+					return Seen{Dir, p}
+				}
+			}
+			return Seen{}
 		},
 	}
 }

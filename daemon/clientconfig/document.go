@@ -49,7 +49,7 @@ func parse(data []byte) (*document, error) {
 		line, col := position(text, at)
 		return nil, fmt.Errorf("line %d, column %d: nested deeper than %d: %w", line, col, maxDepth, errdefs.ErrInvalidArgument)
 	}
-	value, err := hujson.Parse(text)
+	value, err := hujson.Parse(append(text[:len(text):len(text)], '\n')) // a line comment may be the last thing in a file
 	if err != nil {
 		return nil, syntaxError(err)
 	}

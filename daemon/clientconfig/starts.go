@@ -67,10 +67,23 @@ func (d *draft) script() int {
 // interpreter runs the sandbox's own program of that name on the script at index i.
 func (d *draft) interpreter(name string, i int) string {
 	d.ownProgram(name)
-	if i == 0 || path.IsAbs(d.command[i]) {
+	return d.program(i)
+}
+
+// program makes sure that the script at index i, if there is one, is there to be run.
+func (d *draft) program(i int) string {
+	if i == 0 {
 		return ""
 	}
-	return d.anchor(i)
+	if !path.IsAbs(d.command[i]) {
+		if why := d.anchor(i); why != "" {
+			return why
+		}
+	}
+	if kind := d.j.host.Look(d.command[i]).Kind; kind != File && kind != Dir {
+		return fmt.Sprintf("there is no program %s on this machine", show(d.command[i]))
+	}
+	return ""
 }
 
 // ownProgram replaces a path by a bare name: the sandbox has its own toolchain.
@@ -117,10 +130,7 @@ func (d *draft) python() string {
 		return why
 	}
 	d.warn("its virtual environment %s is given to it, read-only", show(venv))
-	if i := d.script(); i > 0 && !path.IsAbs(d.command[i]) {
-		return d.anchor(i)
-	}
-	return ""
+	return d.program(d.script())
 }
 
 // binary runs a program by its path, or one of the system's by its name.

@@ -37,12 +37,15 @@ func (g Guard) Refuse(path string) string {
 			return "it belongs to the system (" + dir + ")"
 		}
 	}
+	if why := g.refuseWhole(clean); why != "" {
+		return why
+	}
 	for _, own := range g.Own {
 		if own != "" && (within(clean, own) || within(own, clean)) {
 			return "it holds Garita's own files"
 		}
 	}
-	return g.refuseWhole(clean)
+	return ""
 }
 
 func (g Guard) refuseWhole(clean string) string {
