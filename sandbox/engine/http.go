@@ -37,6 +37,14 @@ func filesOf(r *http.Request, want int) ([]*os.File, error) {
 	return files, nil
 }
 
+// anyFilesOf takes whatever files came, none on a connection that is kept.
+func anyFilesOf(r *http.Request) []*os.File {
+	if c, ok := r.Context().Value(connKey{}).(*handover.FileConn); ok {
+		return c.Files()
+	}
+	return nil
+}
+
 func closeFiles(files []*os.File) {
 	for _, f := range files {
 		_ = f.Close()

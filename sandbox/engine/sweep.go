@@ -24,7 +24,8 @@ func (e *Engine) getSweep(r *http.Request) (any, error) {
 		return nil, err
 	}
 	for _, key := range keys {
-		if id, _, _ := strings.Cut(key, "-"); !e.runs(id) {
+		id, _, _ := strings.Cut(key, "-")
+		if !e.runs(id) && (running == 0 || !strings.HasPrefix(key, "install/")) {
 			s.Snapshots++
 			s.Details = append(s.Details, "snapshot "+key)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/garita-dev/garita/sandbox"
 )
 
 // mounts lists everything visible inside, parents before children.
@@ -81,7 +83,7 @@ func packageBind(in Input) []Bind {
 	if in.Package == "" {
 		return nil
 	}
-	return []Bind{{Source: in.Package, At: "/opt/garita/package"}}
+	return []Bind{{Source: in.Package, At: sandbox.PackageRoot}}
 }
 
 // project shows the first folder under a name that is the same for every server.

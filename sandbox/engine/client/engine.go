@@ -31,6 +31,7 @@ type Engine struct {
 	pooled  *http.Client // requests without files, over connections that are kept
 	cmd     *exec.Cmd
 	cgroups rootless.Cgroups
+	root    bool
 	tail    *tail
 	done    chan struct{}
 	err     error          // how the process ended; read only after done
@@ -60,7 +61,7 @@ func StartEngine(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
 	}
-	e := &Engine{dialer: dialer, cgroups: ec.Cgroups, tail: &tail{next: c.Log}, done: make(chan struct{})}
+	e := &Engine{dialer: dialer, cgroups: ec.Cgroups, root: ec.Root, tail: &tail{next: c.Log}, done: make(chan struct{})}
 	e.pooled = &http.Client{Transport: &http.Transport{
 		DialContext:         func(context.Context, string, string) (net.Conn, error) { return dialer.Dial() },
 		MaxIdleConnsPerHost: 8,
@@ -141,6 +142,18 @@ func (e *Engine) Err() error {
 
 // PID is the engine's, in the host's pid namespace.
 func (e *Engine) PID() int { return e.cmd.Process.Pid }
+
+// Rootless reports whether the engine is in a user namespace of its own; false is root mode.
+func (e *Engine) Rootless() bool { return !e.root }
+
+// Notices are sentences for the person about what does not hold on this host.
+func (e *Engine) Notices() []string {
+	_, notices := rootless.InForce(sandbox.DefaultLimits, e.cgroups)
+	if len(notices) > 0 && e.cgroups.Why != "" {
+		notices = append(notices, "No control groups: "+e.cgroups.Why+".")
+	}
+	return notices
+}
 
 // Cgroups says which control groups sandboxes get, and so which limits hold.
 func (e *Engine) Cgroups() rootless.Cgroups { return e.cgroups }

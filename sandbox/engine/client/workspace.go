@@ -28,8 +28,8 @@ func (e *Engine) WorkspaceDiff(ctx context.Context, id sandbox.WorkspaceID) ([]s
 	return call[[]sandbox.FileDiff](ctx, e, http.MethodGet, workspacePath(id, "/diff"), nil)
 }
 
-// WorkspaceMark names this moment in a workspace's history.
-func (e *Engine) WorkspaceMark(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error) {
+// MarkWorkspace names this moment in a workspace's history.
+func (e *Engine) MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error) {
 	m, err := call[wire.Since](ctx, e, http.MethodPost, workspacePath(id, "/mark"), nil)
 	return m.Mark, err
 }
@@ -39,21 +39,21 @@ func (e *Engine) WorkspaceSince(ctx context.Context, id sandbox.WorkspaceID, m s
 	return call[[]sandbox.Change](ctx, e, http.MethodPost, workspacePath(id, "/since"), wire.Since{Mark: m})
 }
 
-// WorkspaceHold keeps paths out of Apply, for a reason a person reads.
-func (e *Engine) WorkspaceHold(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
+// HoldWorkspace keeps paths out of Apply, for a reason a person reads.
+func (e *Engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
 	_, err := call[struct{}](ctx, e, http.MethodPost, workspacePath(id, "/hold"), wire.Hold{Paths: paths, Reason: reason})
 	return err
 }
 
-// WorkspaceApply writes changes to the host; no paths means everything that is not held. left is
+// ApplyWorkspace writes changes to the host; no paths means everything that is not held. left is
 // what was left out, and why (Held or Stale).
-func (e *Engine) WorkspaceApply(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+func (e *Engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
 	a, err := call[wire.Applied](ctx, e, http.MethodPost, workspacePath(id, "/apply"), wire.Paths{Paths: paths})
 	return a.Done, a.Left, err
 }
 
-// WorkspaceDiscard forgets changes; no paths means all of them.
-func (e *Engine) WorkspaceDiscard(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+// DiscardWorkspace forgets changes; no paths means all of them.
+func (e *Engine) DiscardWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
 	a, err := call[wire.Applied](ctx, e, http.MethodPost, workspacePath(id, "/discard"), wire.Paths{Paths: paths})
 	return a.Done, a.Left, err
 }
