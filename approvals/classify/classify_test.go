@@ -1,0 +1,180 @@
+package classify_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/classify"
+)
+
+func schema(properties string) []byte {
+	return []byte(`{"type":"object","properties":{` + properties + `}}`)
+}
+
+func TestTool(t *testing.T) {
+	const str = `{"type":"string"}`
+	for _, tc := range []struct {
+		name string
+		def  classify.Definition
+		want approvals.Class
+	}{
+		{"a plain read", classify.Definition{Name: "read_file", InputSchema: schema(`"path":` + str)}, approvals.Read},
+		{"camel case", classify.Definition{Name: "listPullRequests"}, approvals.Read},
+		{"kebab case", classify.Definition{Name: "list-collections"}, approvals.Read},
+		{"whose tool it is first", classify.Definition{Name: "API-get-user"}, approvals.Read},
+		{"verb last", classify.Definition{Name: "pods_list"}, approvals.Read},
+		{"a state", classify.Definition{Name: "db-stats", Description: "Returns statistics"}, approvals.Read},
+		{"a state that is set", classify.Definition{Name: "db-stats", Description: "Recomputes statistics"}, approvals.Write},
+		{"a write", classify.Definition{Name: "create_issue"}, approvals.Write},
+		{"a deletion", classify.Definition{Name: "deleteFile"}, approvals.Destroy},
+		{"a push", classify.Definition{Name: "git_push"}, approvals.Destroy},
+		{"a shell", classify.Definition{Name: "run_command"}, approvals.Execute},
+		{"a word nobody knows", classify.Definition{Name: "frobnicate"}, approvals.Write},
+		{"no name", classify.Definition{}, approvals.Write},
+
+		{"read ends it but is no verb", classify.Definition{Name: "mark_all_notifications_read"}, approvals.Write},
+		{"a second verb", classify.Definition{Name: "find_and_replace"}, approvals.Destroy},
+		{"a second verb after or", classify.Definition{Name: "get_or_create_user"}, approvals.Write},
+		{"a read hidden in a list", classify.Definition{Name: "shopping_list_add"}, approvals.Write},
+		{"new at the end", classify.Definition{Name: "todo_list_new"}, approvals.Write},
+		{"a homoglyph", classify.Definition{Name: "rеad_file"}, approvals.Write}, // Cyrillic е
+		{"a zero-width space", classify.Definition{Name: "get\u200b_report"}, approvals.Write},
+		{"an endless name", classify.Definition{Name: "get_" + strings.Repeat("a", 300)}, approvals.Write},
+
+		{"its description deletes", classify.Definition{Name: "get_report", Description: "Get the report. Deletes it afterwards."}, approvals.Write},
+		{"its description orders", classify.Definition{Name: "get_report", Description: "Get it and delete the old one"}, approvals.Write},
+		{"its description denies", classify.Definition{Name: "get_report", Description: "Gets it. Never modifies anything."}, approvals.Read},
+		{"its title deletes", classify.Definition{Name: "get_report", Title: "Delete report"}, approvals.Write},
+
+		{"a command", classify.Definition{Name: "get_output", InputSchema: schema(`"command":` + str)}, approvals.Execute},
+		{"a command deep inside", classify.Definition{Name: "get_output", InputSchema: schema(`"o":{"items":{"properties":{"cmd":` + str + `}}}`)}, approvals.Execute},
+		{"a query of SQL", classify.Definition{Name: "read_query", Description: "Read by a SELECT query", InputSchema: schema(`"query":` + str)}, approvals.Execute},
+		{"a URL", classify.Definition{Name: "get_page", InputSchema: schema(`"url":` + str)}, approvals.Write},
+		{"a body", classify.Definition{Name: "get_page", InputSchema: schema(`"body":` + str)}, approvals.Write},
+		{"a place to save", classify.Definition{Name: "get_page", InputSchema: schema(`"file":{"type":"string","description":"Where to save it"}`)}, approvals.Depends},
+		{"an action", classify.Definition{Name: "get_page", InputSchema: schema(`"action":{"enum":["get","delete"]}`)}, approvals.Depends},
+		{"an action of one kind", classify.Definition{Name: "get_page", InputSchema: schema(`"action":{"enum":["get","list_links"]}`)}, approvals.Read},
+		{"a schema that is none", classify.Definition{Name: "get_page", InputSchema: []byte(`"x"`)}, approvals.Write},
+		{"a schema with a name twice", classify.Definition{Name: "get_page", InputSchema: []byte(`{"properties":{},"properties":{"command":{}}}`)}, approvals.Write},
+
+		{"its author says read-only", classify.Definition{Name: "frobnicate", Annotations: []byte(`{"readOnlyHint":true}`)}, approvals.Write},
+		{"its author says not read-only", classify.Definition{Name: "get_page", Annotations: []byte(`{"readOnlyHint":false}`)}, approvals.Write},
+		{"its author says destructive", classify.Definition{Name: "get_page", Annotations: []byte(`{"destructiveHint":true}`)}, approvals.Destroy},
+		{"its author says nothing", classify.Definition{Name: "get_page", Annotations: []byte(`null`)}, approvals.Read},
+		{"hints that are none", classify.Definition{Name: "get_page", Annotations: []byte(`{"readOnlyHint":"yes"}`)}, approvals.Write},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			class, why := classify.Tool(tc.def)
+			if class != tc.want || why == "" {
+				t.Errorf("got %s (%s), want %s", class, why, tc.want)
+			}
+		})
+	}
+}
+
+func TestCallDecidesByArguments(t *testing.T) {
+	request := classify.Definition{Name: "get_request", InputSchema: schema(
+		`"id":{},"saveTo":{"type":"string"},"mode":{"enum":["get","delete"]}`)}
+	plain := classify.Definition{Name: "get_report", InputSchema: schema(`"id":{}`)}
+	for _, tc := range []struct {
+		name string
+		def  classify.Definition
+		args string
+		want approvals.Class
+	}{
+		{"no arguments", plain, ``, approvals.Read},
+		{"an argument", plain, `{"id":1}`, approvals.Read},
+		{"no object", plain, `[1]`, approvals.Write},
+		{"a name twice", plain, `{"id":1,"id":2}`, approvals.Write},
+		{"cut off", plain, `{"id":1`, approvals.Write},
+		{"two texts", plain, `{"id":1}{}`, approvals.Write},
+		{"an undeclared command", plain, `{"id":1,"command":"rm -rf ~"}`, approvals.Write},
+		{"an undeclared name", plain, `{"id":1,"colour":"red"}`, approvals.Read},
+		{"a reading mode", request, `{"id":1,"mode":"get"}`, approvals.Read},
+		{"a deleting mode", request, `{"id":1,"mode":"delete"}`, approvals.Write},
+		{"an unknown mode", request, `{"id":1,"mode":"get_more"}`, approvals.Write},
+		{"no mode", request, `{"id":1}`, approvals.Write},
+		{"a place to save", request, `{"id":1,"mode":"get","saveTo":"a"}`, approvals.Write},
+		{"no place to save", request, `{"id":1,"mode":"get","saveTo":null}`, approvals.Read},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			class, why, _ := classify.Call(tc.def, []byte(tc.args))
+			if class != tc.want || why == "" {
+				t.Errorf("got %s (%s), want %s", class, why, tc.want)
+			}
+		})
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for _, tc := range []struct{ tool, args, want string }{
+		{"read_text_file", `{"path":"/home/ana/a.txt"}`, "read /home/ana/a.txt"},
+		{"read_multiple_files", `{"paths":["a.txt","b.txt","c.txt"]}`, "read a.txt and 2 more"},
+		{"write_file", `{"path":"src/a.ts","content":"` + strings.Repeat("x", 2100) + `"}`, "change src/a.ts (2.1 kB)"},
+		{"edit_file", `{"path":"a","edits":[{"oldText":"1","newText":"2"}]}`, "change a (31 B)"},
+		{"create_directory", `{"path":"src"}`, "create directory src"},
+		{"delete_file", `{"path":"src/a.ts"}`, "delete src/a.ts"},
+		{"move_file", `{"source":"a","destination":"b"}`, "move a to b"},
+		{"list_directory", `{"path":"."}`, "list ."},
+		{"search_files", `{"path":"src","pattern":"*.go"}`, "search files in src for “*.go”"},
+		{"run_command", `{"command":"git push origin main"}`, "run git push origin main"},
+		{"git_push", `{"path":"/r","remote":"origin","branch":"main"}`, "run git push origin main"},
+		{"execute_sql", `{"sql":"DROP TABLE users"}`, "run DROP TABLE users"},
+		{"create_issue", `{"owner":"o","repo":"r","title":"It breaks"}`, "create issue: r"},
+		{"merge_pull_request", `{"pullNumber":12}`, "merge pull request: 12"},
+		{"read_graph", ``, "read graph"},
+		{"run_command", "{\"command\":\"ls\\nrm -rf ~ \\u202egpj\"}", "run ls↵rm -rf ~ ⟨U+202E⟩gpj"},
+		{"write_file", `not JSON`, "write file"},
+		{"", `{}`, "call a tool without a name"},
+	} {
+		t.Run(tc.tool, func(t *testing.T) {
+			if _, _, got := classify.Call(classify.Definition{Name: tc.tool}, []byte(tc.args)); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":        "plain",
+		"Größe 大":      "Größe 大",
+		"a\u202eb":     "a⟨U+202E⟩b",
+		"a\u200bb":     "a⟨U+200B⟩b",
+		"a\x1b[31mb":   "a⟨U+001B⟩[31mb",
+		"a\r\nb\nc\td": "a↵b↵c⟨U+0009⟩d",
+		"a\u00a0b":     "a⟨U+00A0⟩b",
+		"a\xffb":       "a⟨FF⟩b",
+		"a\U000e0041b": "a⟨U+E0041⟩b",
+		"a\ufe0fb":     "a⟨U+FE0F⟩b",
+		"a\u3164b":     "a⟨U+3164⟩b",
+	} {
+		if got := classify.Visible(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzCall(f *testing.F) {
+	f.Add("read_file", "Read a file", `{"properties":{"path":{"type":"string"}}}`, `{"readOnlyHint":true}`, `{"path":"a"}`)
+	f.Add("get_x", "", `{"properties":{"a":{"items":{"oneOf":[true,{"properties":{"cmd":{"const":"x"}}}]}}}}`, `null`, `{"a":["\ud800"]}`)
+	f.Add("\u202eexec", "x", `[`, `{`, "{\"a\":\"\x00\"}")
+	f.Fuzz(func(t *testing.T, name, description, in, hints, args string) {
+		d := classify.Definition{Name: name, Description: description, InputSchema: []byte(in), Annotations: []byte(hints)}
+		class, why, sentence := classify.Call(d, []byte(args))
+		switch class {
+		case approvals.Read, approvals.Write, approvals.Destroy, approvals.Execute:
+		default:
+			t.Errorf("class %q", class)
+		}
+		if why == "" || sentence == "" || utf8.RuneCountInString(sentence) > 200 || !utf8.ValidString(sentence) {
+			t.Errorf("why %q, sentence %q", why, sentence)
+		}
+		if strings.ContainsFunc(sentence, unicode.IsControl) || strings.ContainsRune(sentence, '\u202e') {
+			t.Errorf("sentence %q hides something", sentence)
+		}
+	})
+}
