@@ -24,10 +24,11 @@ type Options struct {
 	Instance  sandbox.InstanceID
 	Workspace sandbox.WorkspaceID
 
-	Gate     Gate
-	Effects  Effects
-	Log      Recorder
-	Describe func(protocol.ToolDefinition, []byte) (class approvals.Class, why, sentence string)
+	Gate    Gate
+	Effects Effects
+	Log     Recorder
+	// Describe judges a definition, once per listing; what it returns tells about one call of it.
+	Describe func(protocol.ToolDefinition) Describer
 	// Tools is told what the server lists, each time the whole list has been seen.
 	Tools func([]protocol.ToolDefinition)
 	// Trouble is what to say when the server dies: its state, its last words, the next step.
@@ -100,8 +101,12 @@ const (
 	maxPages = 100
 )
 
+// Describer says what one call does, from the arguments as they will be sent.
+type Describer func(arguments []byte) (class approvals.Class, why, sentence string)
+
 // tool is one tool the server has listed.
 type tool struct {
 	definition protocol.ToolDefinition
 	pin        sandbox.Digest
+	describe   Describer
 }

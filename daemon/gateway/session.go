@@ -381,7 +381,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	call.Label = s.label
 	s.mu.Unlock()
 	call.Pin = t.pin // none for a tool that was never listed: that is denied
-	call.Class, call.ClassWhy, call.Sentence = s.Describe(t.definition, tc.Arguments)
+	call.Class, call.ClassWhy, call.Sentence = t.describe(tc.Arguments)
 	return call, nil
 }
 

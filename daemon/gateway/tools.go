@@ -24,7 +24,8 @@ func (s *Session) tool(ctx context.Context, name string) (tool, error) {
 	defer s.mu.Unlock()
 	t, ok := s.tools[name]
 	if !ok {
-		return tool{definition: protocol.ToolDefinition{Name: name}}, fmt.Errorf("tool %q: %w", name, errdefs.ErrNotFound)
+		d := protocol.ToolDefinition{Name: name}
+		return tool{definition: d, describe: s.Describe(d)}, fmt.Errorf("tool %q: %w", name, errdefs.ErrNotFound)
 	}
 	return t, nil
 }
@@ -78,7 +79,7 @@ func (s *Session) remember(page protocol.ToolPage, first bool) {
 	}
 	for _, d := range page.Tools {
 		if _, twice := s.tools[d.Name]; !twice && s.allowed(d.Name) {
-			s.tools[d.Name] = tool{definition: d, pin: pin(d)}
+			s.tools[d.Name] = tool{definition: d, pin: pin(d), describe: s.Describe(d)}
 		}
 	}
 	s.listed = page.NextCursor == nil

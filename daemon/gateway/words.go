@@ -44,7 +44,7 @@ func refused(c approvals.Call, d approvals.Decision) answer {
 }
 
 func refusal(outcome, format string, args ...any) answer {
-	return answer{result: protocol.NewTextResult(fmt.Sprintf(format, args...), outcome, true)}
+	return answer{result: protocol.NewRefusal(fmt.Sprintf(format, args...), outcome)}
 }
 
 // withheld is what the model is told about a read that did more than read.

@@ -181,10 +181,14 @@ func NewCancelled(id ID, reason string) []byte {
 	return NewNotification(MethodCancelled, fmt.Appendf(nil, `{"requestId":%s,"reason":%s}`, id, Quote(reason)))
 }
 
-// NewTextResult is a tool result of our own. outcome goes into _meta for clients that look there.
-func NewTextResult(message, outcome string, isError bool) jsontext.Value {
-	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],"isError":%t,"_meta":{"garita.dev/outcome":%s}}`,
-		Quote(message), isError, Quote(outcome))
+// OutcomeKey is where, in _meta, a tool result of our own says what became of the call. It is a
+// label for programs that look; servers may write it, too, so it proves nothing.
+const OutcomeKey = "garita.dev/outcome"
+
+// NewRefusal is a tool result of our own: an error in words, and the outcome for programs.
+func NewRefusal(message, outcome string) jsontext.Value {
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],"isError":true,"_meta":{%q:%s}}`,
+		Quote(message), OutcomeKey, Quote(outcome))
 }
 
 // Quote is s as a JSON string; what is not UTF-8 in it is replaced.

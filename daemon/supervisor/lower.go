@@ -1,8 +1,8 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,12 +17,12 @@ import (
 type Host interface {
 	LookPath(program string) (string, error)  // absolute, by the daemon's PATH
 	EvalSymlinks(path string) (string, error) // the real path
-	Stat(path string) (fs.FileInfo, error)
-	Image(reference string) (sandbox.Digest, []string, error) // an imported image and its entry point
+	// Image imports an image that is not there yet. Its own entry point goes before Argv.
+	Image(ctx context.Context, server sandbox.ServerName, reference string) (sandbox.Digest, error)
 }
 
 // lower turns a declared server into a launch: every path resolved, nothing left to look up.
-func lower(server sandbox.Server, id sandbox.InstanceID, o Owner, pkg *sandbox.Package, args []string, host Host) (sandbox.Launch, error) {
+func lower(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o Owner, pkg *sandbox.Package, args []string, host Host) (sandbox.Launch, error) {
 	l := sandbox.Launch{
 		ID: id, Server: server.Name, Group: o.Group, Env: server.Spec.Env, Volume: o.Volume,
 		Package: pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
@@ -31,7 +31,7 @@ func lower(server sandbox.Server, id sandbox.InstanceID, o Owner, pkg *sandbox.P
 	if len(l.Folders) > 0 {
 		l.Dir = l.Folders[0].Host
 	}
-	return l, program(&l, server.Source, args, host)
+	return l, program(ctx, &l, server.Source, args, host)
 }
 
 func folders(spec sandbox.Spec, id sandbox.WorkspaceID) []sandbox.Folder {
@@ -67,14 +67,14 @@ func orDefaults(l sandbox.Limits) sandbox.Limits {
 }
 
 // program sets what runs: a package's entry, an image's, or a program of the host.
-func program(l *sandbox.Launch, source sandbox.Source, args []string, host Host) error {
+func program(ctx context.Context, l *sandbox.Launch, source sandbox.Source, args []string, host Host) error {
 	switch {
 	case l.Package != nil:
 		l.Argv = append(slices.Clone(l.Package.Entry), args...)
 		return toolchain(l, l.Argv[0], host)
 	case source.Image != "":
-		digest, entry, err := host.Image(source.Image)
-		l.Root.Image, l.Argv = digest, append(entry, source.Args...)
+		digest, err := host.Image(ctx, l.Server, source.Image)
+		l.Root.Image, l.Argv = digest, source.Args
 		return err
 	case len(source.Command) == 0:
 		return fmt.Errorf("nothing to run: %w", errdefs.ErrInvalidArgument)

@@ -94,7 +94,7 @@ func (s *Supervisor) start(ctx context.Context, server sandbox.Server, id sandbo
 	if err != nil {
 		return nil, err
 	}
-	launch, err := lower(server, id, o, pkg, args, s.Host)
+	launch, err := lower(ctx, server, id, o, pkg, args, s.Host)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/clientconfig"
+	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// Import implements httpapi.Backend. A dry run changes nothing; else the servers are declared and,
+// if asked for, the client's entries repointed. Only the person may do that.
+func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequest) (api.ImportPlan, error) {
+	plan, err := d.importer.Plan(ctx, r.From, d.config.Servers())
+	if err != nil {
+		return api.ImportPlan{}, err
+	}
+	out := apiPlan(plan)
+	if r.DryRun {
+		return out, nil
+	}
+	if err := d.mayDecide(ctx, peer, "import "+plan.File); err != nil {
+		return api.ImportPlan{}, err
+	}
+	if err := d.recordImport(ctx, peer, store.ConfigImported, map[string]any{"file": plan.File, "client": plan.Client, "rewire": r.Rewire, "servers": names(plan.Servers())}); err != nil {
+		return api.ImportPlan{}, err
+	}
+	if err := d.config.Put(plan.Servers()...); err != nil {
+		return api.ImportPlan{}, err
+	}
+	out.Done = true
+	if r.Rewire {
+		rewired, err := d.importer.Rewire(ctx, plan, r.Garita)
+		if err != nil {
+			return out, err
+		}
+		out.Rewired, out.Backup = true, rewired.Backup
+	}
+	d.events.Publish("server", "", nil)
+	return out, nil
+}
+
+func names(servers []sandbox.Server) []sandbox.ServerName {
+	out := make([]sandbox.ServerName, 0, len(servers))
+	for _, s := range servers {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func apiPlan(p clientconfig.Plan) api.ImportPlan {
+	out := api.ImportPlan{File: p.File, Client: p.Client, Servers: []api.ImportServer{}, Notices: notNil(p.Notices)}
+	for _, e := range p.Entries {
+		s := api.ImportServer{
+			Name: string(e.Server.Name), Entry: e.Name, Command: notNil(e.Command),
+			Grants: notNil(e.Grants), Warnings: notNil(e.Warnings), Skipped: e.Skipped,
+		}
+		if e.Ours != "" {
+			s.Name, s.Skipped = string(e.Ours), "it goes through Garita already"
+		}
+		out.Servers = append(out.Servers, s)
+	}
+	return out
+}
+
+// Restore implements httpapi.Backend.
+func (d *Daemon) Restore(ctx context.Context, peer httpapi.Peer, r api.RestoreRequest) ([]api.Restored, error) {
+	if err := d.mayDecide(ctx, peer, "restore "+r.Client); err != nil {
+		return nil, err
+	}
+	done, err := d.importer.Restore(ctx, r.Client)
+	if err != nil {
+		return nil, err
+	}
+	out := []api.Restored{}
+	for _, x := range done {
+		out = append(out, api.Restored{File: x.File, Client: x.Client, Done: x.Done, Note: x.Note})
+	}
+	return out, d.recordImport(ctx, peer, store.ConfigRestored, map[string]any{"restored": out})
+}
+
+func (d *Daemon) recordImport(ctx context.Context, peer httpapi.Peer, kind store.Kind, body map[string]any) error {
+	if _, err := d.db.AppendDurable(ctx, event(kind, approvals.Principal{UID: peer.UID}, body)); err != nil {
+		return fmt.Errorf("record it: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	return nil
+}
+
+// clientsOf are the settings files whose entries lead to a server.
+func (d *Daemon) clientsOf(name sandbox.ServerName) []string {
+	all, err := d.importer.Clients()
+	if err != nil {
+		d.log.Warn("cannot tell which clients are rewired", "err", err)
+	}
+	return all[name]
+}
+
+// adHoc is a server made up for `garita run -- COMMAND`: what the command needs, and the folders
+// the person named or the command itself does.
+func (d *Daemon) adHoc(a api.Attach) (sandbox.Server, error) {
+	name, err := sandbox.ParseServerName("run-" + hashed(a.Command...)[:6])
+	if err != nil {
+		return sandbox.Server{}, err
+	}
+	entry, err := d.importer.Command(name, a.Command)
+	if err != nil {
+		return sandbox.Server{}, err
+	}
+	server := entry.Server
+	server.Name = name
+	if len(a.Workspace) > 0 {
+		if server.Spec.Folders, err = checkedFolders(a.Workspace); err != nil {
+			return sandbox.Server{}, err
+		}
+	}
+	if a.Mode != "" {
+		server.Spec.Workspace, err = modeOf(a.Mode)
+	}
+	return server, err
+}
+
+func modeOf(s string) (sandbox.WorkspaceMode, error) {
+	switch m := sandbox.WorkspaceMode(s); m {
+	case sandbox.Snapshot, sandbox.ReadOnly, sandbox.Direct, sandbox.None:
+		return m, nil
+	}
+	return "", fmt.Errorf("%q is not a workspace mode (snapshot, read-only, direct, none): %w", s, errdefs.ErrInvalidArgument)
+}
+
+// within says whether path lies in one of folders.
+func within(path string, folders []string) (folder, rel string, ok bool) {
+	for _, f := range folders {
+		r, err := filepath.Rel(f, path)
+		if err == nil && filepath.IsLocal(r) {
+			return f, r, true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,148 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/garita-dev/garita/approvals/classify"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/supervisor"
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Servers implements httpapi.Backend.
+func (d *Daemon) Servers(context.Context) ([]api.Server, error) {
+	out := []api.Server{}
+	for _, s := range d.config.Servers() {
+		out = append(out, d.apiServer(s))
+	}
+	return out, nil
+}
+
+// Server implements httpapi.Backend.
+func (d *Daemon) Server(_ context.Context, name string) (api.Server, error) {
+	s, err := d.configured(name)
+	if err != nil {
+		return api.Server{}, err
+	}
+	return d.apiServer(s), nil
+}
+
+func (d *Daemon) apiServer(s sandbox.Server) api.Server {
+	state, reason := d.supervisor.State(s.Name)
+	mode := s.Spec.Workspace
+	if mode == "" {
+		mode = sandbox.Snapshot
+	}
+	out := api.Server{
+		Name: string(s.Name), Command: notNil(s.Source.Command), Image: s.Source.Image, State: string(state), Reason: reason,
+		Workspace: string(mode), Folders: notNil(s.Spec.Folders), Clients: notNil(d.clientsOf(s.Name)),
+		Limits: []api.Limit{}, Notices: []string{}, Instances: []api.Instance{}, Tools: d.toolsOf(s.Name),
+		Progress: d.progressOf(s.Name),
+	}
+	if p := d.config.Package(s.Name); p != nil {
+		out.Package = fmt.Sprintf("%s@%s %s", p.Name, p.Version, p.Integrity)
+	}
+	for _, i := range d.supervisor.Instances(s.Name) {
+		out.Instances = append(out.Instances, apiInstance(i))
+		out.Limits, out.Notices = apiLimits(i.Info.Limits), notNil(i.Info.Notices)
+	}
+	return out
+}
+
+func apiInstance(i supervisor.Status) api.Instance {
+	return api.Instance{
+		ID: string(i.ID), Session: i.Owner.Session, Agent: i.Owner.Agent, State: string(i.State),
+		Started: i.Info.Started, Limits: apiLimits(i.Info.Limits),
+	}
+}
+
+// ServerLog implements httpapi.Backend.
+func (d *Daemon) ServerLog(_ context.Context, name string) (api.ServerLog, error) {
+	s, err := d.configured(name)
+	if err != nil {
+		return api.ServerLog{}, err
+	}
+	return api.ServerLog{Lines: d.supervisor.Log(s.Name)}, nil
+}
+
+// StopServer implements httpapi.Backend.
+func (d *Daemon) StopServer(ctx context.Context, name string) error {
+	s, err := d.configured(name)
+	if err != nil {
+		return err
+	}
+	return d.supervisor.Stop(ctx, s.Name)
+}
+
+// RemoveServer implements httpapi.Backend.
+func (d *Daemon) RemoveServer(ctx context.Context, name string) error {
+	s, err := d.configured(name)
+	if err != nil {
+		return err
+	}
+	if err := d.supervisor.Stop(ctx, s.Name); err != nil {
+		return err
+	}
+	return d.config.Remove(s.Name)
+}
+
+// noteTools remembers what a server lists, for people.
+func (d *Daemon) noteTools(name sandbox.ServerName, tools []protocol.ToolDefinition) {
+	list := make([]api.Tool, 0, len(tools))
+	for _, t := range tools {
+		class, _ := classify.Tool(definition(t))
+		list = append(list, api.Tool{Name: t.Name, Class: string(class)})
+	}
+	slices.SortFunc(list, func(a, b api.Tool) int { return strings.Compare(a.Name, b.Name) })
+	d.mu.Lock()
+	d.tools[name] = list
+	d.mu.Unlock()
+	d.events.Publish("server", string(name), nil)
+}
+
+func (d *Daemon) toolsOf(name sandbox.ServerName) []api.Tool {
+	d.mu.Lock()
+	list := slices.Clone(d.tools[name])
+	d.mu.Unlock()
+	for _, x := range d.db.Demotions(name) {
+		i := slices.IndexFunc(list, func(t api.Tool) bool { return t.Name == x.Tool })
+		if i < 0 {
+			list = append(list, api.Tool{Name: x.Tool})
+			i = len(list) - 1
+		}
+		list[i].Demoted = x.Reason
+	}
+	return notNil(list)
+}
+
+// noteProgress tells watchers how an installation goes.
+func (d *Daemon) noteProgress(name sandbox.ServerName, p sandbox.Progress) {
+	progress := &api.Progress{Server: string(name), Step: p.Step, Message: p.Message, Done: p.Done, Total: p.Total}
+	d.mu.Lock()
+	d.progress[name] = progress
+	d.mu.Unlock()
+	d.events.Publish("progress", string(name), progress)
+}
+
+func (d *Daemon) progressOf(name sandbox.ServerName) *api.Progress {
+	if state, _ := d.supervisor.State(name); state != sandbox.Starting {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.progress[name]
+}
+
+// trouble is what to say when a server has died: its last words and the next step.
+func (d *Daemon) trouble(name sandbox.ServerName) string {
+	const shown = 5
+	lines := d.supervisor.Log(name)
+	if len(lines) == 0 {
+		return "It wrote nothing to stderr. Next: garita server logs " + string(name)
+	}
+	return fmt.Sprintf("Its last words: %s. Next: garita server logs %s", strings.Join(lines[max(0, len(lines)-shown):], " | "), name)
+}

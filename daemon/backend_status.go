@@ -1,0 +1,124 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/store"
+)
+
+// Status implements httpapi.Backend.
+func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
+	today, err := d.db.CallsToday(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
+	engine := d.engine.state()
+	s := api.Status{
+		Version: Version(), Started: d.started, PID: d.pid, Engine: engine.name, EngineErr: text(engine.err),
+		Rootless: engine.rootless, Warnings: notNil(d.warnings(engine)), Servers: len(d.config.Servers()),
+		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page,
+		Home: d.config.Paths().State, CallsToday: today,
+	}
+	s.OK = len(s.Warnings) == 0 && engine.name == engineReady
+	s.Sentence = sentence(s)
+	return s, nil
+}
+
+func sentence(s api.Status) string {
+	switch {
+	case s.Engine == engineFailed:
+		return "Servers cannot start: " + s.EngineErr
+	case s.Engine == engineStarting:
+		return "The engine is starting"
+	case s.Waiting == 1:
+		return "One request waits for you"
+	case s.Waiting > 1:
+		return fmt.Sprintf("%d requests wait for you", s.Waiting)
+	}
+	return "Everything is running"
+}
+
+func (d *Daemon) warnings(engine engineState) []string {
+	var w []string
+	if problem := d.config.Problem(); problem != nil {
+		w = append(w, "Settings not in force as they stand: "+problem.Error())
+	}
+	if engine.name == engineReady && !engine.rootless {
+		w = append(w, "Garita runs as root: the engine has no user namespace of its own. Run it as an ordinary user where you can.")
+	}
+	return append(w, engine.notices...)
+}
+
+// Version is the module's, or the commit's, as the linker recorded it.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "commit " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "development"
+}
+
+// Audit implements httpapi.Backend.
+func (d *Daemon) Audit(ctx context.Context, after int64, limit int, call string) ([]api.AuditEvent, error) {
+	events, err := d.db.Events(ctx, after, limit, approvals.CallID(call))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.AuditEvent, 0, len(events))
+	for _, e := range events {
+		out = append(out, apiEvent(e))
+	}
+	return out, nil
+}
+
+// VerifyAudit implements httpapi.Backend.
+func (d *Daemon) VerifyAudit(ctx context.Context) (api.Verification, error) {
+	v, err := d.db.Verify(ctx)
+	return api.Verification{OK: v.OK, Records: v.Records, Bad: v.Bad, Problem: v.Problem, Notice: v.Notice}, err
+}
+
+// AccessRefused implements httpapi.Backend.
+func (d *Daemon) AccessRefused(ctx context.Context, why string) {
+	e := event(store.AccessRefused, approvals.Principal{}, map[string]any{"why": strings.ToValidUTF8(why, "�")})
+	if _, err := d.db.Append(ctx, e); err != nil {
+		d.log.Error("cannot record a refused access", "err", err)
+	}
+}
+
+// Events implements httpapi.Backend.
+func (d *Daemon) Events(ctx context.Context, since int64) ([]api.Event, error) {
+	found, err := d.events.After(ctx, since)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Event, 0, len(found))
+	for _, e := range found {
+		progress, _ := e.Detail.(*api.Progress)
+		out = append(out, api.Event{Seq: e.Seq, Kind: e.Kind, ID: e.ID, Progress: progress})
+	}
+	return out, nil
+}
+
+// Shutdown implements httpapi.Backend.
+func (d *Daemon) Shutdown(context.Context) error {
+	d.stop()
+	return nil
+}
+
+// Doctor implements httpapi.Backend.
+func (d *Daemon) Doctor(context.Context) (api.Doctor, error) {
+	return api.Doctor{Checks: []api.Check{}}, nil
+}

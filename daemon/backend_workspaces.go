@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// Workspaces implements httpapi.Backend.
+func (d *Daemon) Workspaces(ctx context.Context) ([]api.Workspace, error) {
+	all, err := d.db.Workspaces(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Workspace, 0, len(all))
+	for _, w := range all {
+		changes, err := d.engine.WorkspaceChanges(ctx, w.ID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, apiWorkspace(w, changes))
+	}
+	return out, nil
+}
+
+func apiWorkspace(w store.Workspace, changes []sandbox.Change) api.Workspace {
+	out := api.Workspace{ID: string(w.ID), Server: string(w.Server), Agent: agentName(w.Principal), Folders: notNil(w.Folders)}
+	for _, c := range changes {
+		switch c.Kind {
+		case sandbox.Added:
+			out.Added++
+		case sandbox.Modified:
+			out.Changed++
+		case sandbox.Deleted:
+			out.Deleted++
+		}
+		if c.Held != "" {
+			out.Held++
+		}
+	}
+	return out
+}
+
+// workspace is a server's only workspace, or the one of that agent.
+func (d *Daemon) workspace(ctx context.Context, server, agent string) (store.Workspace, error) {
+	s, err := d.configured(server)
+	if err != nil {
+		return store.Workspace{}, err
+	}
+	all, err := d.db.Workspaces(ctx, s.Name)
+	if err != nil {
+		return store.Workspace{}, err
+	}
+	var found []store.Workspace
+	for _, w := range all {
+		if agent == "" || agentName(w.Principal) == agent {
+			found = append(found, w)
+		}
+	}
+	return d.theOne(ctx, s, agent, found)
+}
+
+// theOne chooses among workspaces: one alone, or else the only one in which something has changed.
+func (d *Daemon) theOne(ctx context.Context, s sandbox.Server, agent string, found []store.Workspace) (store.Workspace, error) {
+	if len(found) > 1 {
+		found = d.changed(ctx, found)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return store.Workspace{}, &api.Problem{
+			Code: "not_found", Title: fmt.Sprintf("%s has no workspace %s", s.Name, agent),
+			Detail: "An agent gets one when it first uses the server.", Next: "garita workspace list",
+		}
+	}
+	return store.Workspace{}, &api.Problem{
+		Code: "invalid", Title: fmt.Sprintf("%s has %d workspaces with changes", s.Name, len(found)),
+		Detail: "Each agent has its own.", Next: "garita workspace list, then choose with --agent",
+	}
+}
+
+func (d *Daemon) changed(ctx context.Context, all []store.Workspace) []store.Workspace {
+	var out []store.Workspace
+	for _, w := range all {
+		if c, err := d.engine.WorkspaceChanges(ctx, w.ID); err != nil || len(c) > 0 {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 0 {
+		return all[:1]
+	}
+	return out
+}
+
+// WorkspaceDiff implements httpapi.Backend.
+func (d *Daemon) WorkspaceDiff(ctx context.Context, server, agent string) (api.WorkspaceDiff, error) {
+	w, err := d.workspace(ctx, server, agent)
+	if err != nil {
+		return api.WorkspaceDiff{}, err
+	}
+	diffs, err := d.engine.WorkspaceDiff(ctx, w.ID)
+	if err != nil {
+		return api.WorkspaceDiff{}, err
+	}
+	changes := make([]sandbox.Change, 0, len(diffs))
+	for _, f := range diffs {
+		changes = append(changes, f.Change)
+	}
+	return api.WorkspaceDiff{Workspace: apiWorkspace(w, changes), Files: apiFileDiffs(diffs)}, nil
+}
+
+// ApplyWorkspace implements httpapi.Backend: it changes the person's files, so who may not answer
+// may not do this either.
+func (d *Daemon) ApplyWorkspace(ctx context.Context, peer httpapi.Peer, server string, r api.ApplyRequest) (api.ApplyResult, error) {
+	return d.settle(ctx, peer, server, r, store.WorkspaceApplied, d.engine.ApplyWorkspace)
+}
+
+// DiscardWorkspace implements httpapi.Backend.
+func (d *Daemon) DiscardWorkspace(ctx context.Context, peer httpapi.Peer, server string, r api.ApplyRequest) (api.ApplyResult, error) {
+	return d.settle(ctx, peer, server, r, store.WorkspaceDiscarded, d.engine.DiscardWorkspace)
+}
+
+type settling func(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error)
+
+// settle applies or discards: recorded before, with what it is about, and after, with what it did.
+func (d *Daemon) settle(ctx context.Context, peer httpapi.Peer, server string, r api.ApplyRequest, kind store.Kind, act settling) (api.ApplyResult, error) {
+	if err := d.mayDecide(ctx, peer, string(kind)); err != nil {
+		return api.ApplyResult{}, err
+	}
+	w, err := d.workspace(ctx, server, r.Agent)
+	if err != nil {
+		return api.ApplyResult{}, err
+	}
+	who := approvals.Principal{UID: peer.UID}
+	intent := event(kind, who, map[string]any{"workspace": w.ID, "agent": agentName(w.Principal), "paths": notNil(r.Paths), "phase": "begin"})
+	intent.Server = w.Server
+	if _, err := d.db.AppendDurable(ctx, intent); err != nil {
+		return api.ApplyResult{}, fmt.Errorf("nothing is changed without a record: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	done, left, err := act(ctx, w.ID, r.Paths)
+	result := event(kind, who, map[string]any{"workspace": w.ID, "agent": agentName(w.Principal), "done": done, "left": left, "error": text(err), "phase": "end"})
+	result.Server = w.Server
+	if _, recErr := d.db.AppendDurable(context.WithoutCancel(ctx), result); err == nil {
+		err = recErr
+	}
+	d.events.Publish("workspace", string(w.ID), nil)
+	return api.ApplyResult{Done: apiChanges(done), Left: apiChanges(left)}, err
+}
+
+// mayDecide says whether a peer may do what only the person may.
+func (d *Daemon) mayDecide(ctx context.Context, peer httpapi.Peer, what string) error {
+	if peer.Page {
+		return nil
+	}
+	if err := d.refuseDescendants(ctx, peer, what); err != nil {
+		return err
+	}
+	if d.config.Settings().Approvals.Script || terminal(peer.PID) {
+		return nil
+	}
+	return d.refusePeer(ctx, peer, what, &api.Problem{
+		Code: "denied", Title: "A script may not do this", Next: "garita ui, or run it at a terminal",
+		Detail: "Your files are changed only from the page, the window or a terminal. approvals.script is off in config.yaml.",
+	})
+}
+
+// workspaceFor is the workspace of this agent, server and folders, remembered across runs.
+func (d *Daemon) workspaceFor(ctx context.Context, v visit) (sandbox.WorkspaceID, error) {
+	w := store.Workspace{ID: workspaceID(v), Server: v.server.Name, Principal: v.principal, Folders: v.server.Spec.Folders}
+	kept, err := d.db.KeepWorkspace(ctx, w)
+	if err != nil {
+		return "", fmt.Errorf("remember the workspace: %w", err)
+	}
+	return kept.ID, nil
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

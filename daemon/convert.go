@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// What the daemon knows, in the words of the contract.
+
+func apiCall(r store.CallRecord) api.Call {
+	c, d := r.Call, r.Decision
+	return api.Call{
+		ID: string(c.ID), At: c.At, Agent: agentName(c.Principal), Principal: c.Principal.String(), Session: string(c.Session),
+		Sandbox: string(c.Instance), Workspace: string(c.Workspace), Server: string(c.Server), Tool: c.Tool,
+		Sentence: c.Sentence, Class: string(d.Class), ClassWhy: c.ClassWhy,
+		Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason,
+		Approval: string(d.Request), Answer: string(d.Outcome), By: d.By,
+		Outcome: string(r.Outcome), Error: r.Error, DurationMS: millis(r.Duration), WaitedMS: millis(d.Waited),
+		ResultSize: r.Result.Size, ResultDigest: string(r.Result.Digest),
+		Changes: apiChanges(r.Changes), Findings: notNil(r.Findings),
+	}
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// agentName is a principal for people.
+func agentName(p approvals.Principal) string {
+	if p.Client == "" {
+		return "command line"
+	}
+	return p.Client
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func apiChanges(changes []sandbox.Change) []api.Change {
+	out := make([]api.Change, 0, len(changes))
+	for _, c := range changes {
+		out = append(out, apiChange(c))
+	}
+	return out
+}
+
+func apiChange(c sandbox.Change) api.Change {
+	return api.Change{
+		Folder: c.Folder, Path: c.Path, Kind: string(c.Kind), Type: c.Type, Size: c.Size, Held: c.Held, Stale: c.Stale,
+	}
+}
+
+func apiFileDiffs(diffs []sandbox.FileDiff) []api.FileDiff {
+	out := make([]api.FileDiff, 0, len(diffs))
+	for _, d := range diffs {
+		out = append(out, api.FileDiff{Change: apiChange(d.Change), Unified: d.Unified, Note: d.Note})
+	}
+	return out
+}
+
+func apiLimits(limits []sandbox.LimitInForce) []api.Limit {
+	out := make([]api.Limit, 0, len(limits))
+	for _, l := range limits {
+		out = append(out, api.Limit{Name: l.Name, Value: l.Value, By: l.By})
+	}
+	return out
+}
+
+// apiApproval is a question as a person sees it, whole.
+func apiApproval(r approvals.Request, diff *api.FileDiff, before string) api.Approval {
+	record := store.CallRecord{Call: r.Call, Decision: r.Why, Outcome: store.CallWaiting}
+	record.Decision.Request, record.Decision.Outcome, record.Decision.By = r.ID, r.Outcome, r.By
+	call := apiCall(record)
+	call.Arguments = arguments(r.Call)
+	a := api.Approval{
+		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
+		Call: call, Title: title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
+		Reaches: "no host, no secret",
+	}
+	if !r.Answered.IsZero() {
+		a.Answered = &r.Answered
+	}
+	return a
+}
+
+// arguments are the bytes that will be sent, as they are.
+func arguments(c approvals.Call) json.RawMessage {
+	if len(c.Arguments) == 0 {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(c.Arguments)
+}
+
+// title is who wants what, in one sentence.
+func title(c approvals.Call) string {
+	return fmt.Sprintf("%s wants to %s", agentName(c.Principal), lowerFirst(c.Sentence))
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return "call a tool"
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// object is what the call is about, for the monospaced line.
+func object(c approvals.Call) string { return string(c.Server) + " · " + c.Tool }
+
+// stays says where the effect stays.
+func stays(c approvals.Call) string {
+	switch {
+	case c.Mode == sandbox.Direct:
+		return "It changes your files at once."
+	case c.Mode == sandbox.ReadOnly || c.Mode == sandbox.None || c.Workspace == "":
+		return "It stays in the sandbox, which has no files of yours to write and no network."
+	}
+	return "It stays in the agent's workspace until you apply it."
+}
+
+func apiEvent(e store.Event) api.AuditEvent {
+	return api.AuditEvent{
+		Seq: e.Seq, At: e.At, Kind: string(e.Kind), Principal: e.Principal.String(), Session: string(e.Session),
+		Server: string(e.Server), Call: string(e.Call), Body: json.RawMessage(e.Body), Hash: string(e.Hash),
+	}
+}
+
+// serverName and digestOf take foreign text as it is: what it does not name is not found.
+func serverName(s string) sandbox.ServerName { return sandbox.ServerName(s) }
+func digestOf(s string) sandbox.Digest       { return sandbox.Digest(s) }

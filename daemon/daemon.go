@@ -1,0 +1,195 @@
+// Package daemon joins the parts and runs them: it is the background process that holds all
+// authority. The window, the tray, the page and the command line are clients of its API.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/gate"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/clientconfig"
+	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/daemon/events"
+	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/daemon/supervisor"
+	"github.com/garita-dev/garita/frontend"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
+	"github.com/garita-dev/garita/store"
+	"github.com/garita-dev/garita/store/sqlite"
+)
+
+// Daemon is every part, joined. Its methods are the API's backend.
+type Daemon struct {
+	config     *config.Store
+	db         *sqlite.Store
+	events     *events.Log
+	gate       *gate.Gate
+	engine     *engine
+	effects    *effects
+	supervisor *supervisor.Supervisor
+	importer   *clientconfig.Importer
+	attached   *attached
+	log        *slog.Logger
+
+	started  time.Time
+	pid, uid int
+	page     string          // the page's address, "" when it is off
+	running  context.Context // ends when the daemon is to stop
+	stop     context.CancelFunc
+	sessions sync.WaitGroup
+
+	mu       sync.Mutex // guards the fields below
+	tools    map[sandbox.ServerName][]api.Tool
+	progress map[sandbox.ServerName]*api.Progress
+}
+
+// eventsKept is how many changes a watcher may be behind before it has to read everything anew.
+const eventsKept = 4096
+
+// Run is `garita daemon`: it serves until ctx ends or the API asks it to stop, and leaves no
+// process, mount or socket behind. FailedPrecondition: another daemon serves this home.
+func Run(ctx context.Context, log *slog.Logger) error {
+	paths, err := config.FindPaths()
+	if err != nil {
+		return err
+	}
+	settings, err := config.Open(paths)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(paths.Run, "daemon.lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	db, err := sqlite.Open(ctx, paths.Database(), sqlite.Options{
+		KeyFile: filepath.Join(paths.State, "audit.key"), HeadFile: filepath.Join(paths.State, "audit.head"),
+	})
+	if err != nil {
+		return err
+	}
+	d := join(ctx, settings, db, log)
+	return errors.Join(d.run(ctx), db.Close())
+}
+
+// join makes the parts, in the order they depend on each other. It starts nothing.
+func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *slog.Logger) *Daemon {
+	paths := settings.Paths()
+	d := &Daemon{
+		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), log: log,
+		importer: clientconfig.NewImporter(paths),
+		started:  time.Now().UTC(), pid: os.Getpid(), uid: os.Getuid(),
+		tools: map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{},
+	}
+	d.running, d.stop = context.WithCancel(ctx)
+	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
+	d.gate = gate.New(gate.Options{
+		Log: gateLog{d}, Standings: db, Wait: settings.Settings().Approvals.Wait,
+		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },
+	})
+	d.effects = newEffects(d.engine, demotions{d})
+	d.supervisor = supervisor.New(supervisor.Options{
+		Runtime: d.engine, Installer: d.engine, Lock: packageLock{settings}, Host: host{d},
+		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
+		Progress: d.noteProgress, Ended: d.noteEnded, Logger: log,
+	})
+	return d
+}
+
+// run serves until the end, and takes the parts down in the order that loses nothing: sessions
+// end first, so that every call has its record; then the sandboxes; then the engine.
+func (d *Daemon) run(ctx context.Context) error {
+	socket, page, err := d.listen()
+	if err != nil {
+		return err
+	}
+	server := httpapi.New(d, httpapi.Options{Version: Version(), Page: frontend.Dist(), Log: d.log})
+	if err := d.recordLife(ctx, store.DaemonStarted); err != nil {
+		return errors.Join(err, socket.Close())
+	}
+
+	children, stopChildren := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopChildren()
+	var engine errgroup.Group
+	engine.Go(func() error { return d.engine.Run(children) })
+
+	parts, running := errgroup.WithContext(d.running)
+	parts.Go(func() error { return server.ServeSocket(running, socket) })
+	if page != nil {
+		parts.Go(func() error { return server.ServePage(running, page) })
+	}
+	parts.Go(func() error { return d.config.Watch(running, d.noteSettings) })
+	err = parts.Wait()
+
+	d.stop()
+	d.sessions.Wait()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))
+	stopChildren()
+	return errors.Join(err, engine.Wait(), d.recordLife(ending, store.DaemonStopped))
+}
+
+// listen opens the user's socket and, unless it is off, the page's port.
+func (d *Daemon) listen() (socket, page net.Listener, err error) {
+	path := api.SocketPath()
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	socket, err = net.Listen("unix", path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the daemon's socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, nil, errors.Join(err, socket.Close())
+	}
+	settings := d.config.Settings().Page
+	if !settings.Enabled {
+		return socket, nil, nil
+	}
+	page, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", settings.Port))
+	if err != nil { // another program has the port: any other will do, the link names it
+		page, err = net.Listen("tcp4", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the page's port: %w", err), socket.Close())
+	}
+	d.page = "http://" + page.Addr().String()
+	return socket, page, nil
+}
+
+func (d *Daemon) noteSettings(problem error) {
+	if problem != nil {
+		d.log.Warn("settings are not in force as they stand", "err", problem)
+	}
+	d.events.Publish("status", "", nil)
+}
+
+// lock makes sure that one daemon serves one home.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, &api.Problem{
+			Code: "precondition", Title: "Another garita daemon is running", Detail: "It holds " + path + ".",
+			Next: "garita status",
+		}
+	}
+	return func() { _ = f.Close() }, nil
+}

@@ -1,0 +1,278 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
+)
+
+// The states of the engine, as people see them.
+const (
+	engineStarting = "starting"
+	engineReady    = "ready"
+	engineFailed   = "failed"
+)
+
+// restartAfter is how long a dead engine or wall is left down at first; it doubles up to a minute.
+const restartAfter = 200 * time.Millisecond
+
+// engine keeps the two children alive: the engine and the wall. It is a sandbox.Runtime and a
+// sandbox.Installer for as long as they are there, and says why when they are not.
+type engine struct {
+	config  client.Config
+	home    string // the user's
+	log     *slog.Logger
+	changed func() // told when there is an engine, or none any more
+
+	mu      sync.Mutex // guards the fields below
+	current *client.Engine
+	wall    *client.Wall
+	err     error
+	ready   chan struct{} // closed while there is an engine, or it has failed
+}
+
+type engineState struct {
+	name     string
+	err      error
+	rootless bool
+	notices  []string
+}
+
+func newEngine(config client.Config, home string, log *slog.Logger, changed func()) *engine {
+	return &engine{config: config, home: home, log: log, changed: changed, ready: make(chan struct{})}
+}
+
+// Run starts the children, and again when one has died, until ctx ends. Then it ends them.
+func (e *engine) Run(ctx context.Context) error {
+	wait := restartAfter
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := e.once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > time.Minute {
+			wait = restartAfter
+		}
+		e.log.Error("the engine has ended", "err", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, time.Minute)
+	}
+	return nil
+}
+
+// once is one life of the children.
+func (e *engine) once(ctx context.Context) error {
+	wall, err := client.StartWall(ctx, e.config)
+	if err != nil {
+		e.set(nil, nil, fmt.Errorf("start the wall: %w", err))
+		return err
+	}
+	defer wall.Close()
+	running, err := client.StartEngine(ctx, e.config)
+	if err != nil {
+		e.set(nil, nil, fmt.Errorf("start the engine: %w", err))
+		return err
+	}
+	defer running.Close()
+	e.set(running, wall, nil)
+	select {
+	case <-running.Done():
+		err = fmt.Errorf("garita-engine has died: %w", orUnknown(running.Err()))
+	case <-wall.Done():
+		err = fmt.Errorf("the wall has died: %w", orUnknown(wall.Err()))
+	case <-ctx.Done():
+		return nil
+	}
+	e.set(nil, nil, err)
+	return err
+}
+
+func orUnknown(err error) error {
+	if err == nil {
+		return errors.New("it gave no reason")
+	}
+	return err
+}
+
+func (e *engine) set(running *client.Engine, wall *client.Wall, err error) {
+	e.mu.Lock()
+	e.current, e.wall, e.err = running, wall, err
+	select {
+	case <-e.ready:
+		if running == nil && err == nil {
+			e.ready = make(chan struct{})
+		}
+	default:
+		close(e.ready)
+	}
+	e.mu.Unlock()
+	e.changed()
+}
+
+// get waits for the engine's start and returns it, or why there is none.
+func (e *engine) get(ctx context.Context) (*client.Engine, *client.Wall, error) {
+	e.mu.Lock()
+	ready := e.ready
+	e.mu.Unlock()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.current == nil {
+		return nil, nil, fmt.Errorf("%w; see garita doctor: %w", e.err, errdefs.ErrFailedPrecondition)
+	}
+	return e.current, e.wall, nil
+}
+
+func (e *engine) state() engineState {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.current != nil:
+		return engineState{name: engineReady, rootless: e.current.Rootless(), notices: e.current.Notices()}
+	case e.err != nil:
+		return engineState{name: engineFailed, err: e.err}
+	}
+	return engineState{name: engineStarting}
+}
+
+// Start implements sandbox.Runtime.
+func (e *engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.Start(ctx, l, io)
+}
+
+// Install implements sandbox.Installer: the engine installs in a sandbox whose only neighbor is
+// the wall's registry proxy.
+func (e *engine) Install(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	running, wall, err := e.get(ctx)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	in := client.Installer{Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain}
+	return in.Install(ctx, ref, want, progress)
+}
+
+// registries is npm's own configuration on this machine; its tokens stay with the wall.
+func (e *engine) registries() (client.RegistryConfig, error) {
+	c, notices, err := client.HostRegistries(e.home, os.LookupEnv)
+	for _, n := range notices {
+		e.log.Warn("npm's configuration is not followed in full", "err", n)
+	}
+	return c, err
+}
+
+func (e *engine) toolchain() (string, error) { return client.FindToolchain(e.home, os.Getenv("PATH")) }
+
+// image pulls an image through the wall and imports it. It returns what starts a server from it.
+func (e *engine) image(ctx context.Context, reference string, progress func(sandbox.Progress)) (sandbox.Digest, error) {
+	running, wall, err := e.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	if filepath.IsAbs(reference) { // a layout or an archive on this machine
+		return running.ImportImage(ctx, reference)
+	}
+	pulled, err := wall.PullImage(ctx, client.Pull{Ref: reference, Dir: filepath.Join(e.config.Data, "images")}, progress)
+	if err != nil {
+		return "", err
+	}
+	return running.ImportImage(ctx, pulled.Layout)
+}
+
+// The engine's side of workspaces, each asked of the engine that is there.
+
+func (e *engine) MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	return running.MarkWorkspace(ctx, id)
+}
+
+func (e *engine) WorkspaceSince(ctx context.Context, id sandbox.WorkspaceID, mark sandbox.Mark) ([]sandbox.Change, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.WorkspaceSince(ctx, id, mark)
+}
+
+func (e *engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return err
+	}
+	return running.HoldWorkspace(ctx, id, paths, reason)
+}
+
+func (e *engine) WorkspaceChanges(ctx context.Context, id sandbox.WorkspaceID) ([]sandbox.Change, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.WorkspaceChanges(ctx, id)
+}
+
+func (e *engine) WorkspaceDiff(ctx context.Context, id sandbox.WorkspaceID) ([]sandbox.FileDiff, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.WorkspaceDiff(ctx, id)
+}
+
+func (e *engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return running.ApplyWorkspace(ctx, id, paths)
+}
+
+func (e *engine) DiscardWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return running.DiscardWorkspace(ctx, id, paths)
+}
+
+// upper is where an agent's changed files of a folder lie (DESIGN: data/workspaces/ID/N/upper).
+func (e *engine) upper(ctx context.Context, id sandbox.WorkspaceID, folder string) (string, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	folders, err := running.WorkspaceFolders(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	n := slices.Index(folders, folder)
+	if n < 0 {
+		return "", fmt.Errorf("folder %s of workspace %s: %w", folder, id, errdefs.ErrNotFound)
+	}
+	return filepath.Join(e.config.Data, "workspaces", string(id), strconv.Itoa(n), "upper"), nil
+}

@@ -1,0 +1,310 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// A transcript in testdata has the lines a client sends, the lines a server answers with to each
+// request it gets, and what each side then saw; and the record.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) { replay(t, a) })
+		})
+	}
+}
+
+func replay(t *testing.T, a *txtar.Archive) {
+	part := map[string]string{}
+	for _, f := range a.Files {
+		part[f.Name] = string(f.Data)
+	}
+	w := newWorld(part["server"], part["answers"])
+	for line := range strings.Lines(part["client"]) {
+		w.say(line)
+		synctest.Wait()
+	}
+	time.Sleep(time.Hour) // in the bubble: whatever waits for a time has its time
+	w.hangUp()
+	if err := <-w.ended; err != nil {
+		t.Logf("the session ended: %v", err)
+	}
+	for name, got := range map[string]string{"client sees": w.client.seen(), "server sees": w.server.seen(), "record": w.record()} {
+		want, ok := part[name]
+		if ok && got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
+		}
+	}
+}
+
+// world is one session between a scripted client and a scripted server.
+type world struct {
+	client *side
+	server *side
+	ended  chan error
+	gate   *scriptedGate
+	fx     *scriptedEffects
+
+	mu      sync.Mutex
+	records []store.CallRecord
+	broken  error
+}
+
+func newWorld(script, answers string) *world {
+	w := &world{client: newSide(), server: newSide(), ended: make(chan error, 1), fx: &scriptedEffects{}}
+	w.gate = &scriptedGate{answers: answers}
+	s := New(Options{
+		ID: "s1", Principal: approvals.Principal{UID: 1000, Client: "test"},
+		Server: sandbox.Server{Name: "files", Spec: sandbox.Spec{Tools: sandbox.ToolFilter{Allow: allowed(answers)}}},
+		Gate:   w.gate, Effects: w.fx, Log: w, Describe: describeByName,
+		Tools: func([]protocol.ToolDefinition) {}, Trouble: func() string { return "no words" },
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	go serveScript(w.server, script, w.fx)
+	go func() { w.ended <- s.Run(context.Background(), w.client.far(), w.server.far()) }()
+	return w
+}
+
+func allowed(answers string) (patterns []string) {
+	for line := range strings.Lines(answers) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "tools "); ok {
+			patterns = strings.Fields(p)
+		}
+	}
+	return patterns
+}
+
+func (w *world) say(line string) { _, _ = io.WriteString(w.client, line) }
+func (w *world) hangUp()         { w.client.hangUp() }
+
+func (w *world) Record(_ context.Context, r store.CallRecord) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	w.records = append(w.records, r)
+	return nil
+}
+
+func (w *world) record() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	for _, r := range w.records {
+		fmt.Fprintf(&b, "%s %s %s %s %s", r.Call.Tool, r.Decision.Effect, r.Decision.Class, r.Decision.Outcome, r.Outcome)
+		for _, f := range r.Findings {
+			fmt.Fprintf(&b, " [%s]", f)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func describeByName(d protocol.ToolDefinition) Describer {
+	return func([]byte) (approvals.Class, string, string) {
+		if strings.HasPrefix(d.Name, "read") || strings.HasPrefix(d.Name, "get") {
+			return approvals.Read, "its name says so", d.Name
+		}
+		return approvals.Write, "", d.Name
+	}
+}
+
+// scriptedGate answers what asks by the script: "NAME denied|approved|expired|waits".
+type scriptedGate struct{ answers string }
+
+func (g *scriptedGate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
+	d := approvals.Evaluate(c, approvals.Standing{})
+	if d.Effect != approvals.Ask {
+		return d, nil
+	}
+	d.Effect, d.Outcome = approvals.Deny, approvals.Expired
+	for line := range strings.Lines(g.answers) {
+		if outcome, ok := strings.CutPrefix(strings.TrimSpace(line), c.Tool+" "); ok {
+			d.Outcome = approvals.Outcome(outcome)
+		}
+	}
+	switch d.Outcome {
+	case approvals.Approved:
+		d.Effect = approvals.Allow
+	case "waits":
+		<-ctx.Done()
+		d.Outcome = approvals.Withdrawn
+	}
+	return d, nil
+}
+
+type scriptedEffects struct {
+	mu      sync.Mutex
+	changes []sandbox.Change
+	blamed  []string
+}
+
+func (e *scriptedEffects) Watch(context.Context, approvals.Call, approvals.Decision) (Watch, error) {
+	return e, nil
+}
+
+func (e *scriptedEffects) Stop(context.Context) (Seen, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := Seen{Changes: e.changes}
+	e.changes = nil
+	return s, nil
+}
+
+func (e *scriptedEffects) Blame(_ context.Context, c approvals.Call, _ []sandbox.Change, why string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.blamed = append(e.blamed, c.Tool+": "+why)
+	return nil
+}
+
+// serveScript answers each request by the first line of the script that starts with its method (and
+// tool): "tools/call get_report RESULT", "! changes PATH" before it marks a file as changed.
+func serveScript(s *side, script string, fx *scriptedEffects) {
+	lines := bufio.NewScanner(s)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		m, err := protocol.Parse(lines.Bytes())
+		if err != nil || m.Kind != protocol.Request {
+			continue
+		}
+		key := m.Method
+		if tc, err := protocol.ParseToolCall(m.Params); err == nil && m.Method == protocol.MethodToolsCall {
+			key += " " + tc.Name
+		}
+		for line := range strings.Lines(script) {
+			rest, ok := strings.CutPrefix(strings.TrimSpace(line), key+" ")
+			if !ok {
+				continue
+			}
+			if rest == "dies" {
+				s.hangUp()
+				return
+			}
+			if path, changed := strings.CutPrefix(rest, "changes "); changed {
+				fx.mu.Lock()
+				fx.changes = []sandbox.Change{{Path: path, Kind: sandbox.Added}}
+				fx.mu.Unlock()
+				continue
+			}
+			if raw, ok := strings.CutPrefix(rest, "raw "); ok {
+				_, _ = io.WriteString(s, raw+"\n")
+				continue
+			}
+			_, _ = s.Write(append(protocol.NewResult(m.ID, []byte(rest)), '\n'))
+			break
+		}
+	}
+}
+
+// side is one end of a session: what it is sent is kept, and can be read.
+type side struct {
+	toFar, fromFar *pipe
+}
+
+func newSide() *side { return &side{toFar: newPipe(), fromFar: newPipe()} }
+
+func (s *side) Write(p []byte) (int, error) { return s.toFar.w.Write(p) }
+func (s *side) Read(p []byte) (int, error)  { return s.fromFar.r.Read(p) }
+func (s *side) hangUp()                     { _ = s.toFar.w.Close() }
+func (s *side) seen() string                { return s.fromFar.text() }
+func (s *side) far() farEnd                 { return farEnd{s, make(chan struct{})} }
+
+type farEnd struct {
+	s    *side
+	gone chan struct{}
+}
+
+func (f farEnd) Read(p []byte) (int, error)  { return f.s.toFar.r.Read(p) }
+func (f farEnd) Write(p []byte) (int, error) { return f.s.fromFar.Write(p) }
+func (f farEnd) Gone() <-chan struct{}       { return f.gone }
+func (f farEnd) CloseWrite() error           { return f.s.fromFar.w.Close() }
+func (f farEnd) Stop(context.Context) error  { return f.s.toFar.w.Close() }
+func (f farEnd) Close() error {
+	return errors.Join(f.s.toFar.r.Close(), f.s.fromFar.w.Close())
+}
+
+// pipe is an io.Pipe that remembers what went through and never blocks its writer for want of a reader.
+type pipe struct {
+	r  *io.PipeReader
+	w  *io.PipeWriter
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func newPipe() *pipe {
+	p := &pipe{}
+	p.r, p.w = io.Pipe()
+	return p
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	p.b.Write(b)
+	p.mu.Unlock()
+	select {
+	case <-func() chan struct{} {
+		done := make(chan struct{})
+		go func() { _, _ = p.w.Write(slices.Clone(b)); close(done) }()
+		return done
+	}():
+	case <-time.After(time.Millisecond):
+	}
+	return len(b), nil
+}
+
+func (p *pipe) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.b.String()
+}
+
+func TestNoCallRunsOnceTheRecordCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(`tools/list {"tools":[{"name":"read_a"}]}
+tools/call read_a {"content":[]}
+`, "")
+		w.broken = os.ErrPermission
+		w.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_a"}}` + "\n")
+		synctest.Wait()
+		w.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_a"}}` + "\n")
+		synctest.Wait()
+		w.hangUp()
+		<-w.ended
+		if got := w.client.seen(); !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, `"id":2,"error"`) {
+			t.Errorf("the client saw %s; want a result for 1, an error for 2", got)
+		}
+		if n := strings.Count(w.server.seen(), "tools/call"); n != 1 {
+			t.Errorf("the server had %d calls, want 1", n)
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/supervisor"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// visit is one client that wants to be attached: who it is and to which server.
+type visit struct {
+	principal approvals.Principal
+	server    sandbox.Server
+	clientPID int // whose descendants may not answer
+}
+
+// Attach implements httpapi.Backend: one MCP client's stdio, until either side ends.
+func (d *Daemon) Attach(ctx context.Context, peer httpapi.Peer, a api.Attach, conn net.Conn) error {
+	client := newConnClient(conn)
+	defer client.Close()
+	v, err := d.visitOf(peer, a)
+	if err != nil {
+		turnAway(client, err)
+		return err
+	}
+	return d.serve(ctx, v, client)
+}
+
+// CallTool implements httpapi.Backend: one tool called as a client would, in a session of its own.
+func (d *Daemon) CallTool(ctx context.Context, peer httpapi.Peer, t api.ToolCall) (api.ToolResult, error) {
+	server, err := d.configured(t.Server)
+	if err != nil {
+		return api.ToolResult{}, err
+	}
+	client, caller := newCallClient(ctx)
+	served := make(chan error, 1)
+	d.sessions.Go(func() {
+		v := visit{principal: approvals.Principal{UID: peer.UID}, server: server, clientPID: peer.PID}
+		err := d.serve(context.WithoutCancel(ctx), v, client)
+		_ = client.Close()
+		served <- err
+	})
+	result, err := caller.call(t)
+	if err == nil {
+		return result, nil // the sandbox is taken down behind us
+	}
+	if cause := <-served; cause != nil {
+		return result, cause
+	}
+	return result, err
+}
+
+// serve runs one session from its sandbox's start to its end.
+func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) error {
+	release, err := d.attached.hold(v.clientPID)
+	if err != nil {
+		turnAway(client, err)
+		return err
+	}
+	defer release()
+	ctx, cancel := d.whileServing(ctx)
+	defer cancel()
+
+	o, err := d.sessionOf(ctx, v)
+	if err != nil {
+		turnAway(client, err)
+		return err
+	}
+	instance, err := d.start(ctx, v, o, client)
+	if err != nil {
+		d.record(ctx, store.SessionClosed, o, err)
+		turnAway(client, err)
+		return err
+	}
+	err = gateway.New(o).Run(ctx, client, instance)
+	d.record(context.WithoutCancel(ctx), store.SessionClosed, o, err)
+	return err
+}
+
+// start starts the server's sandbox; a client that hangs up meanwhile cancels it.
+func (d *Daemon) start(ctx context.Context, v visit, o gateway.Options, client gateway.Client) (*supervisor.Instance, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	started := make(chan struct{})
+	defer close(started)
+	if c, ok := client.(*connClient); ok {
+		c.poll(started)
+	}
+	go func() {
+		select {
+		case <-client.Gone():
+			cancel()
+		case <-started:
+		}
+	}()
+	owner := supervisor.Owner{
+		Group: group(v.principal), Session: string(o.ID), Agent: agentName(v.principal), Workspace: o.Workspace,
+		Volume: volume(v),
+	}
+	return d.supervisor.Start(ctx, v.server, o.Instance, owner)
+}
+
+// sessionOf names a session and joins it with the parts it works with.
+func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error) {
+	spec, err := config.Digest(v.server)
+	if err != nil {
+		return gateway.Options{}, err
+	}
+	o := gateway.Options{
+		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
+		Instance: supervisor.NewInstanceID(), Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
+		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
+		Trouble: func() string { return d.trouble(v.server.Name) }, Logger: d.log,
+	}
+	if hasWorkspace(v.server.Spec) {
+		if o.Workspace, err = d.workspaceFor(ctx, v); err != nil {
+			return gateway.Options{}, err
+		}
+	}
+	if err := d.recordDurable(ctx, store.SessionOpened, o, nil); err != nil {
+		return gateway.Options{}, fmt.Errorf("no session without a record: %w", err)
+	}
+	return o, nil
+}
+
+// whileServing ends with ctx and with the daemon.
+func (d *Daemon) whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(d.running, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// visitOf tells who attaches and to what. The client process is the peer's parent, or the
+// ancestor past launchers that the peer names; it must really be an ancestor.
+func (d *Daemon) visitOf(peer httpapi.Peer, a api.Attach) (visit, error) {
+	server, err := d.serverOf(a)
+	if err != nil {
+		return visit{}, err
+	}
+	pid := parent(peer.PID)
+	for _, ancestor := range lineage(peer.PID)[1:] {
+		if ancestor == a.PID {
+			pid = a.PID
+		}
+	}
+	if pid <= 1 { // nothing stands above it: it is held itself
+		pid = peer.PID
+	}
+	return visit{
+		principal: approvals.Principal{UID: peer.UID, Client: a.Client}, server: server, clientPID: pid,
+	}, nil
+}
+
+// serverOf is the configured server of that name, or one made up for a command.
+func (d *Daemon) serverOf(a api.Attach) (sandbox.Server, error) {
+	if a.Server != "" {
+		server, err := d.configured(a.Server)
+		if err == nil && len(a.Workspace) > 0 {
+			server.Spec.Folders, err = checkedFolders(a.Workspace)
+		}
+		return server, err
+	}
+	return d.adHoc(a)
+}
+
+func (d *Daemon) configured(name string) (sandbox.Server, error) {
+	n, err := sandbox.ParseServerName(name)
+	if err != nil {
+		return sandbox.Server{}, err
+	}
+	server, ok := d.config.Server(n)
+	if !ok {
+		return sandbox.Server{}, &api.Problem{
+			Code: "not_found", Title: fmt.Sprintf("There is no server named %q", name),
+			Detail: "It is neither in servers.yaml nor was it imported.", Next: "garita server list",
+		}
+	}
+	return server, nil
+}
+
+func checkedFolders(dirs []string) ([]string, error) {
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("workspace %q is not an absolute path: %w", dir, errdefs.ErrInvalidArgument)
+		}
+	}
+	return dirs, nil
+}
+
+func hasWorkspace(s sandbox.Spec) bool {
+	return len(s.Folders) > 0 && (s.Workspace == "" || s.Workspace == sandbox.Snapshot)
+}
+
+// workspaceID is the same for the same agent, server and folders, so that a workspace is resumed.
+func workspaceID(v visit) sandbox.WorkspaceID {
+	return sandbox.WorkspaceID("w" + hashed(v.principal.String(), string(v.server.Name), fmt.Sprintf("%q", v.server.Spec.Folders)))
+}
+
+func group(p approvals.Principal) string { return "g" + hashed(p.String()) }
+
+func volume(v visit) string {
+	return string(v.server.Name) + "-" + hashed(v.principal.String(), string(v.server.Name))
+}
+
+// hashed is 16 hex digits that stand for the parts, unambiguously.
+func hashed(parts ...string) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	return hex.EncodeToString(h[:8])
+}
+
+func random() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// turnAway answers a client's first request with why it is not served; clients show that.
+func turnAway(client gateway.Client, cause error) {
+	if c, ok := client.(*connClient); ok {
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	}
+	m, err := protocol.NewReader(client, protocol.MaxMessage).Read()
+	if err == nil && m.Kind == protocol.Request {
+		_ = protocol.NewWriter(client).Write(protocol.NewError(m.ID, protocol.CodeInternal, cause.Error()))
+	}
+}
