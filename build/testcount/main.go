@@ -9,6 +9,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -85,7 +86,7 @@ func load(name string) (counts, error) {
 	for {
 		var c counts
 		_, err := fmt.Fscanf(f, "%d passed, %d failed, %d skipped\n", &c.Passed, &c.Failed, &c.Skipped)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return total, nil
 		}
 		if err != nil {
