@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -179,9 +180,21 @@ func serve(t *testing.T) *daemon {
 		client.Close()
 		cancel()
 		wg.Wait()
+		noLeaks(t)
 	})
 	waitFor(t, func() bool { return s.PageURL() != "" })
 	return &daemon{fake: f, client: client, page: "http://" + addr}
+}
+
+// noLeaks fails the test when a goroutine of the package's outlives its server.
+func noLeaks(t *testing.T) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(stack, "/daemon/httpapi.(") && !strings.Contains(stack, "noLeaks") {
+			t.Errorf("left running:\n%s", stack)
+		}
+	}
 }
 
 // waitFor polls what has no channel to wait on.
