@@ -1,0 +1,228 @@
+// A daemon made of fixtures, to look at the page alone: `npm run fake`, then `npm run dev`.
+//
+//   --port N      where to listen on loopback (7170; 0 takes a free one)
+//   --socket P    also a unix socket, for the window
+//   --scene S     many (default) | one | empty | hostile | broken
+//   --quiet       no new calls by themselves
+//
+// It serves dist/ too, with the content policy of the real daemon. Nothing here guards anything:
+// it answers whoever asks, and is no part of what is shipped.
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const fixtures = join(here, "../../daemon/api/testdata");
+const read = (name) => JSON.parse(readFileSync(join(fixtures, name), "utf8"));
+
+/** start serves the scene until close() is called. Times are moved so that the newest call is now,
+ * or as they stand in the fixtures with `still`. */
+export async function start({ port = 0, socket, scene = "many", quiet = false, still = false } = {}) {
+  const world = makeWorld(scene, still);
+  const server = createServer((req, res) => void answer(world, req, res));
+  const watchers = new Set();
+  world.emit = (kind, id, more = {}) => {
+    const e = { seq: ++world.seq, kind, id, ...more };
+    for (const w of watchers) w(frame(JSON.stringify(e)));
+  };
+  server.on("upgrade", (req, socket) => upgrade(world, watchers, req, socket));
+  await new Promise((done) => server.listen(port, "127.0.0.1", done));
+  const doors = [server];
+  if (socket) {
+    const other = createServer((req, res) => void answer(world, req, res));
+    other.on("upgrade", (req, s) => upgrade(world, watchers, req, s));
+    await new Promise((done) => other.listen(socket, done));
+    doors.push(other);
+  }
+  const timer = quiet ? undefined : setInterval(() => happen(world), 2500);
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    world,
+    close() {
+      clearInterval(timer);
+      for (const d of doors) {
+        d.closeAllConnections();
+        d.close();
+      }
+    },
+  };
+}
+
+function makeWorld(scene, still) {
+  const empty = read("empty.json");
+  const w = {
+    scene,
+    seq: 9000,
+    calls: read("calls.json").calls,
+    approvals: read("approvals.json"),
+    servers: read("servers.json"),
+    workspaces: read("workspaces.json"),
+    diff: read("workspace-diff.json"),
+    audit: read("audit.json"),
+    doctor: read("doctor.json"),
+    status: read("status.json"),
+    log: read("server-log.json"),
+  };
+  if (scene === "empty") Object.assign(w, empty, { calls: empty.calls.calls });
+  if (scene === "one") for (const k of ["calls", "approvals", "servers", "workspaces", "audit"]) w[k] = w[k].slice(0, 1);
+  if (scene === "hostile") {
+    const hostile = read("approval-hostile.json");
+    w.approvals = [hostile];
+    w.calls = [{ ...hostile.call, arguments: undefined }, ...w.calls.slice(2)];
+  }
+  return still ? w : moved(w);
+}
+
+/** moved brings all times forward so that the newest call is some seconds old. */
+function moved(world) {
+  const newest = Date.parse("2026-11-29T14:02:40Z");
+  const by = Date.now() - newest;
+  return JSON.parse(JSON.stringify(world), (_, v) =>
+    typeof v === "string" && /^2026-11-29T[\d:.]+Z$/.test(v) ? new Date(Date.parse(v) + by).toISOString() : v,
+  );
+}
+
+async function answer(world, req, res) {
+  const url = new URL(req.url, "http://fake");
+  if (!url.pathname.startsWith("/api/")) return file(url.pathname, res);
+  let body = "";
+  for await (const chunk of req) body += chunk;
+  if (world.scene === "broken" && !url.pathname.endsWith("/claim")) return json(res, read("problem.json"), 412);
+  const found = route(world, req.method, url, body ? JSON.parse(body) : {});
+  if (found === undefined) return json(res, { status: 404, code: "not_found", title: "There is no such thing", detail: url.pathname }, 404);
+  json(res, found, found?.status >= 400 ? found.status : 200);
+}
+
+function route(world, method, url, body) {
+  const [, , , resource, name, verb] = url.pathname.split("/").map(decodeURIComponent);
+  const status = () => ({ ...world.status, waiting: world.approvals.filter((a) => a.state === "pending").length });
+  const table = {
+    "GET status": () => status(),
+    "GET doctor": () => world.doctor,
+    "GET calls": () => (name ? whole(world, name) : page(world, url)),
+    "GET approvals": () => (name ? world.approvals.find((a) => a.id === name) : world.approvals.filter((a) => a.state === "pending")),
+    "POST approvals": () => decide(world, name, body),
+    "GET servers": () => (verb === "log" ? world.log : name ? world.servers.find((s) => s.name === name) : world.servers),
+    "POST servers": () => stop(world, name),
+    "GET workspaces": () => (name ? { ...world.diff, workspace: world.workspaces.find((w) => w.server === name) } : world.workspaces),
+    "POST workspaces": () => read("apply-result.json"),
+    "GET audit": () => world.audit,
+    "POST audit": () => read("verification.json"),
+    "POST browser-sessions": () => ({ token: "fake" }),
+  };
+  return table[`${method} ${resource}`]?.();
+}
+
+function page(world, url) {
+  const limit = Number(url.searchParams.get("limit") ?? 200);
+  const before = url.searchParams.get("before");
+  const from = before ? world.calls.findIndex((c) => c.id === before) + 1 : 0;
+  const calls = world.calls.slice(from, from + limit);
+  return { calls, next: from + limit < world.calls.length ? calls.at(-1).id : "" };
+}
+
+function whole(world, id) {
+  const call = world.calls.find((c) => c.id === id);
+  const asked = world.approvals.find((a) => a.call.id === id);
+  return call && { ...call, arguments: asked?.call.arguments ?? read("call.json").arguments };
+}
+
+function decide(world, id, { approve, binding }) {
+  const asked = world.approvals.find((a) => a.id === id);
+  if (!asked) return undefined;
+  if (asked.binding !== binding || asked.state !== "pending") {
+    return { status: 409, code: "conflict", title: "It has changed meanwhile", detail: `the request is ${asked.state}`, next: "" };
+  }
+  finish(world, asked, approve ? "approved" : "denied");
+  return asked;
+}
+
+function finish(world, asked, state) {
+  const now = new Date().toISOString();
+  Object.assign(asked, { state, answered: now, by: state === "withdrawn" ? "" : "page" });
+  const ended = state === "approved" ? { effect: "allow", outcome: "done", duration_ms: 6.2 } : { effect: "deny", outcome: "refused" };
+  const waited = { answer: state, by: asked.by, waited_ms: Date.now() - Date.parse(asked.asked) };
+  Object.assign(world.calls.find((c) => c.id === asked.call.id) ?? {}, ended, waited);
+  world.emit("approval", asked.id);
+  world.emit("call", asked.call.id);
+}
+
+/** withdraw ends a request as a client that went away does. */
+export function withdraw(world, id) {
+  finish(world, world.approvals.find((a) => a.id === id), "withdrawn");
+}
+
+function stop(world, name) {
+  const server = world.servers.find((s) => s.name === name);
+  Object.assign(server, { state: "stopped", instances: [] });
+  world.emit("server", name);
+  return null;
+}
+
+/** happen lets one more call happen. */
+function happen(world) {
+  const model = world.calls.filter((c) => c.outcome === "done")[Math.floor(Math.random() * 6)];
+  if (!model) return;
+  const call = { ...model, id: "c" + randomBytes(8).toString("hex"), at: new Date().toISOString() };
+  world.calls.unshift(call);
+  world.status.calls_today++;
+  world.emit("call", call.id);
+}
+
+function json(res, value, status = 200) {
+  res.writeHead(status, { "Content-Type": "application/json", "Cache-Control": "no-store" });
+  res.end(value === null ? "" : JSON.stringify(value));
+}
+
+const types = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2" };
+
+function file(path, res) {
+  const dist = join(here, "../dist");
+  const wanted = join(dist, normalize(path));
+  const name = extname(wanted) && existsSync(wanted) ? wanted : join(dist, "index.html");
+  if (!existsSync(name)) return json(res, { status: 404, code: "not_found", title: "The page is not built", detail: "npm run build" }, 404);
+  res.writeHead(200, {
+    "Content-Type": types[extname(name)] ?? "application/octet-stream",
+    "Content-Security-Policy":
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  });
+  res.end(readFileSync(name));
+}
+
+function upgrade(world, watchers, req, socket) {
+  const accept = createHash("sha1").update(req.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+  const protocol = (req.headers["sec-websocket-protocol"] ?? "").split(",")[0].trim();
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n` +
+      (protocol ? `Sec-WebSocket-Protocol: ${protocol}\r\n` : "") +
+      "\r\n",
+  );
+  const send = (bytes) => socket.write(bytes);
+  watchers.add(send);
+  send(frame(JSON.stringify({ seq: world.seq, kind: "reset", id: "" })));
+  socket.on("data", (bytes) => (bytes[0] & 0x0f) === 8 && socket.end());
+  socket.on("close", () => watchers.delete(send));
+  socket.on("error", () => watchers.delete(send));
+}
+
+/** frame is one unmasked text message. */
+function frame(text) {
+  const body = Buffer.from(text);
+  const head = body.length < 126 ? Buffer.from([0x81, body.length]) : Buffer.from([0x81, 126, body.length >> 8, body.length & 255]);
+  return Buffer.concat([head, body]);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const option = (name) => process.argv[process.argv.indexOf(`--${name}`) + 1];
+  const has = (name) => process.argv.includes(`--${name}`);
+  const fake = await start({
+    port: has("port") ? Number(option("port")) : 7170,
+    socket: has("socket") ? option("socket") : undefined,
+    scene: has("scene") ? option("scene") : "many",
+    quiet: has("quiet"),
+  });
+  console.log(`${fake.url}/#t=fake`);
+}

@@ -1,0 +1,87 @@
+// Takes the pictures of docs/screenshots from the built page and the fake daemon.
+//
+//   node dev/screenshots.mjs [--out DIR] [--all]
+//
+// --all takes every page in every scene, to judge the look; without, only what the README shows.
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { start } from "./fake-daemon.mjs";
+
+const has = (name) => process.argv.includes(name);
+const out = has("--out") ? process.argv[process.argv.indexOf("--out") + 1] : fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
+mkdirSync(out, { recursive: true });
+
+const shots = [
+  { name: "calls", path: "/calls" },
+  { name: "approval", path: "/calls", review: 0 },
+  { name: "servers", path: "/servers?server=files" },
+];
+const more = [
+  { name: "home", path: "/" },
+  { name: "call", path: "/calls", call: 9 },
+  { name: "approvals", path: "/approvals" },
+  { name: "approval-push", path: "/approvals", review: 1 },
+  { name: "servers-list", path: "/servers" },
+  { name: "log", path: "/servers?server=files&tab=log" },
+  { name: "workspaces", path: "/workspaces" },
+  { name: "record", path: "/record", press: "Verify" },
+  { name: "doctor", path: "/doctor" },
+  { name: "search", path: "/calls", keys: "Control+k" },
+  { name: "narrow", path: "/calls", width: 820 },
+  { name: "compact", path: "/", width: 420, height: 560 },
+  { name: "compact-review", path: "/", review: 0, width: 420, height: 700 },
+  { name: "es", path: "/", locale: "es" },
+  { name: "empty-home", path: "/", scene: "empty" },
+  { name: "empty-calls", path: "/calls", scene: "empty" },
+  { name: "empty-approvals", path: "/approvals", scene: "empty" },
+  { name: "broken", path: "/servers", scene: "broken" },
+  { name: "hostile", path: "/calls", review: 0, scene: "hostile" },
+  { name: "door", path: "/calls", out: true },
+];
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+const only = has("--only") ? process.argv[process.argv.indexOf("--only") + 1].split(",") : undefined;
+const problems = [];
+for (const shot of has("--all") ? [...shots, ...more] : shots) {
+  if (only && !only.includes(shot.name)) continue;
+  for (const theme of ["light", "dark"]) await take(shot, theme);
+}
+await browser.close();
+if (problems.length) {
+  console.error(problems.join("\n"));
+  process.exit(1);
+}
+
+async function take(shot, theme) {
+  const daemon = await start({ quiet: true, still: true, scene: shot.scene });
+  const context = await browser.newContext({
+    viewport: { width: shot.width ?? 1280, height: shot.height ?? 800 },
+    colorScheme: theme,
+    reducedMotion: "reduce",
+    locale: shot.locale ?? "en",
+    timezoneId: "UTC",
+  });
+  const page = await context.newPage();
+  page.on("console", (m) => m.type() === "error" && !/412|favicon/.test(m.text()) && problems.push(`${shot.name}: ${m.text()}`));
+  page.on("pageerror", (e) => problems.push(`${shot.name}: ${e}`));
+  await page.clock.install({ time: new Date("2026-11-29T14:02:43Z") });
+  if (shot.out) await page.goto(daemon.url + shot.path);
+  else await page.goto(`${daemon.url}${pathOf(shot, daemon.world)}#t=fake`);
+  await page.waitForLoadState("networkidle");
+  await page.clock.runFor(1500);
+  if (shot.keys) await page.keyboard.press(shot.keys);
+  if (shot.press) await page.getByRole("button", { name: shot.press }).click();
+  await page.clock.runFor(1500);
+  await page.waitForTimeout(250);
+  await page.screenshot({ path: `${out}/${shot.name}-${theme}.png` });
+  await context.close();
+  daemon.close();
+}
+
+function pathOf(shot, world) {
+  const url = new URL(shot.path, "http://x");
+  if (shot.review !== undefined) url.searchParams.set("review", world.approvals[shot.review].id);
+  if (shot.call !== undefined) url.searchParams.set("call", world.calls[shot.call].id);
+  return url.pathname + url.search;
+}

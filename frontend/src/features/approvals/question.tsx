@@ -1,0 +1,72 @@
+import type { Approval } from "@/api/types";
+import { useT } from "@/lib/i18n";
+import { Arguments } from "@/ui/arguments";
+import { Diff } from "@/ui/diff";
+import { Facts } from "@/ui/facts";
+import { Foreign } from "@/ui/foreign";
+import { Section } from "@/ui/section";
+
+interface Props {
+  approval: Approval;
+  raw: string | undefined;
+  unfolded: boolean;
+  unfold: (open: boolean) => void;
+}
+
+/** Question is everything a person needs to know before answering, in the order it is asked. */
+export function Question({ approval, raw, unfolded, unfold }: Props) {
+  const t = useT();
+  const { call, diff } = approval;
+  return (
+    <>
+      <div className="border-b border-line py-4 pr-12 pl-[22px]">
+        <h2 id="approval-title" className="m-0 mb-1 text-xl leading-[1.3] font-[640] tracking-[-0.015em] text-pretty">
+          <Foreign text={approval.title} />
+        </h2>
+        <p className="m-0 text-pretty text-ink2">
+          <Foreign text={approval.object} className="font-mono text-sm text-ink" />
+          {" — "}
+          <bdi>{t("approval.through", { server: call.server, tool: call.tool })}</bdi>
+          {". "}
+          {approval.stays}
+        </p>
+      </div>
+      {/* Scrolls, so it takes the focus for the arrow keys. */}
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div className="min-h-0 flex-1 overflow-y-auto focus-visible:outline-offset-[-2px]" tabIndex={0} role="group" aria-label={t("approval.changes")}>
+        <Section
+          label={t("approval.changes")}
+          beside={
+            diff &&
+            raw && (
+              <button type="button" aria-expanded={unfolded} onClick={() => unfold(!unfolded)} className="text-info hover:underline">
+                {unfolded ? t("approval.hideArguments") : t("approval.allArguments")}
+              </button>
+            )
+          }
+        >
+          <div className="flex flex-col gap-3">
+            {diff && <Diff path={diff.path} unified={diff.unified} note={diff.note} />}
+            {raw && (!diff || unfolded) && <Arguments raw={raw} />}
+            {!raw && <p className="m-0 text-ink3">{t("call.arguments.none")}</p>}
+          </div>
+        </Section>
+        <Section>
+          <Facts
+            facts={[
+              [
+                t("approval.why"),
+                <>
+                  {call.reason} <span className="text-ink3">({call.rule})</span>
+                  {call.class_why && <span className="block text-ink2">{call.class_why}</span>}
+                </>,
+              ],
+              [t("approval.before"), approval.before],
+              [t("approval.reaches"), approval.reaches],
+            ]}
+          />
+        </Section>
+      </div>
+    </>
+  );
+}

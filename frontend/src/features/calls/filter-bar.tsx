@@ -1,0 +1,44 @@
+import type { Kind } from "@/api/decision";
+import { useT } from "@/lib/i18n";
+import { Icon } from "@/ui/icon";
+
+const kinds: Kind[] = ["waiting", "read", "you", "refused"];
+
+interface Props {
+  q: string | undefined;
+  show: string | undefined;
+  change: (next: { q?: string | undefined; show?: string | undefined }) => void;
+}
+
+/** FilterBar narrows the calls by words and by decision. */
+export function FilterBar({ q, show, change }: Props) {
+  const t = useT();
+  return (
+    <>
+      <select
+        aria-label={t("calls.show")}
+        value={show ?? ""}
+        onChange={(e) => change({ show: e.target.value || undefined })}
+        className="rounded-md border border-line bg-surface px-2 py-[5px] text-ink2 hover:border-line2 max-[680px]:hidden"
+      >
+        <option value="">{t("calls.all")}</option>
+        {kinds.map((k) => (
+          <option key={k} value={k}>
+            {t(`kind.${k}`)}
+          </option>
+        ))}
+      </select>
+      <label className="relative flex min-w-0 items-center">
+        <Icon name="search" size={14} className="pointer-events-none absolute left-2.5 text-ink3" />
+        <input
+          type="search"
+          aria-label={t("calls.filter")}
+          placeholder={t("calls.filter")}
+          value={q ?? ""}
+          onChange={(e) => change({ q: e.target.value || undefined })}
+          className="w-[264px] min-w-0 rounded-md border border-line bg-surface py-[5px] pr-2 pl-8 placeholder:text-ink3 hover:border-line2"
+        />
+      </label>
+    </>
+  );
+}

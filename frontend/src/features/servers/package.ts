@@ -1,0 +1,14 @@
+import type { Server } from "@/api/types";
+
+/** packageOf is what a server runs: its locked package and integrity, its image, or its command. */
+export function packageOf(server: Server): { name: string; integrity?: string | undefined } {
+  if (server.package) {
+    const [name, ...rest] = server.package.split(" ");
+    return { name: name ?? "", integrity: rest.join(" ") || undefined };
+  }
+  if (server.image) {
+    const [name, digest] = server.image.split("@");
+    return { name: name ?? "", integrity: digest };
+  }
+  return { name: server.command.join(" ") };
+}
