@@ -19,7 +19,7 @@ var testdata embed.FS
 
 // TestTranscripts runs each script by itself: they look at all that the user runs.
 func TestTranscripts(t *testing.T) {
-	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
+	sandboxtest.Need(t, "rootless-containerd")
 	scripts := unpack(t)
 	for _, script := range scripts {
 		name := strings.TrimSuffix(filepath.Base(script), ".txtar")
