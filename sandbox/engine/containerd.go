@@ -41,7 +41,8 @@ func inNamespace(ctx context.Context) context.Context {
 
 // openContainerd starts containerd with its data under root.
 func openContainerd(ctx context.Context, root string) (*containerd, error) {
-	if err := log.SetLevel("error"); err != nil {
+	// What fails comes back as an error; the rest of what containerd and its shims say is noise.
+	if err := log.SetLevel("fatal"); err != nil {
 		return nil, err
 	}
 	for _, dir := range []string{shimSockets, runcRoot, "/run/garita/tmp"} {

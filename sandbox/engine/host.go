@@ -46,6 +46,12 @@ func makeSkeleton(dir string) error {
 			return err
 		}
 	}
+	// runc gives a tmpfs the mode of the directory that it covers.
+	for _, d := range []string{"tmp", "var/tmp"} {
+		if err := os.Chmod(filepath.Join(dir, d), 0o777|fs.ModeSticky); err != nil {
+			return err
+		}
+	}
 	for _, d := range topDirs {
 		target, err := os.Readlink("/" + d)
 		if err != nil {

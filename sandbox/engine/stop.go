@@ -112,14 +112,29 @@ func counter(file, name string) int64 {
 func (e *Engine) teardown(ctx context.Context, b *box) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	var err error
+	var errs []error
 	if b.task != nil {
-		_, err = b.task.Delete(ctx, client.WithProcessKill)
-		if isNotFound(err) {
-			err = nil
+		errs = append(errs, deleteTask(ctx, b.task))
+	}
+	errs = append(errs, b.takeBack())
+	errs = append(errs, e.cfg.Cgroups.End(ctx, string(b.launch.ID)))
+	return errors.Join(errs...)
+}
+
+// deleteTask kills and deletes a task. Where its shim has died, containerd does that by itself,
+// a moment later; until then its answers are errors.
+func deleteTask(ctx context.Context, task client.Task) error {
+	var err error
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		if _, err = task.Delete(ctx, client.WithProcessKill); err == nil || isNotFound(err) {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("delete the task: %w", err)
 		}
 	}
-	return errors.Join(err, b.takeBack())
 }
 
 // stop ends a sandbox: TERM to the server, after drain KILL of everything. It returns once nothing is left.

@@ -26,6 +26,12 @@ func start(l handoff.Request, f files) (pid int, err error) {
 	if info, err := os.Stat(l.Dir); err != nil || !info.IsDir() {
 		return 0, &failure{handoff.NotFound, "no such directory inside: " + l.Dir}
 	}
+	if l.Data != 0 { // init keeps it too: it is small
+		limit := unix.Rlimit{Cur: l.Data, Max: l.Data}
+		if err := unix.Setrlimit(unix.RLIMIT_DATA, &limit); err != nil {
+			return 0, &failure{handoff.Other, "limit the memory: " + err.Error()}
+		}
+	}
 	pid, err = syscall.ForkExec(path, l.Argv, &syscall.ProcAttr{
 		Dir:   l.Dir,
 		Env:   l.Env,

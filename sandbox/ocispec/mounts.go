@@ -63,6 +63,7 @@ func scratchMounts(in Input) []specs.Mount {
 	all := []specs.Mount{
 		tmpfs("/run", "nodev", "noexec", "mode=755", "size=16384k"),
 		tmpfs("/tmp", "nodev", "mode=1777", "size=50%"),
+		tmpfs("/var/tmp", "nodev", "mode=1777", "size=50%"),
 		tmpfs("/home", "nodev", "mode=755", "size=1024k"),
 	}
 	if in.Home == "" {

@@ -125,9 +125,6 @@ func rlimits(l sandbox.Limits, c rootless.Cgroups) []specs.POSIXRlimit {
 	if !c.PIDs {
 		all = append(all, set("RLIMIT_NPROC", uint64(l.PIDs)))
 	}
-	if !c.Memory {
-		all = append(all, set("RLIMIT_DATA", uint64(l.Memory)))
-	}
 	return all
 }
 
@@ -185,6 +182,10 @@ func maskedPaths() []string {
 
 func request(in Input) handoff.Request {
 	r := handoff.Request{Argv: in.Launch.Argv, Dir: in.Launch.Dir, Listen: in.Listen}
+	if !in.Host.Cgroups.Memory {
+		// Set by garita-init: runc's own start needs more than a small server may have.
+		r.Data = uint64(rootless.WithDefaults(in.Launch.Limits).Memory)
+	}
 	env := map[string]string{
 		"HOME": Home, "TMPDIR": "/tmp", "USER": "user", "LANG": "C.UTF-8",
 		"PATH": searchPath(in.Launch.Root.Toolchain),

@@ -3,11 +3,14 @@ package rootless
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -118,6 +121,47 @@ func (c Cgroups) Remove() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// End kills what is left in one sandbox's groups and removes them. It is for what runc has not
+// ended itself, and does nothing where nothing is left.
+func (c Cgroups) End(ctx context.Context, id string) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		var errs []error
+		for _, dir := range c.Dirs {
+			errs = append(errs, endGroup(filepath.Join(dir, id)))
+		}
+		err := errors.Join(errs...)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// endGroup kills a group's processes and removes it; it fails while one of them is still dying.
+func endGroup(dir string) error {
+	pids, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	thaw(dir)
+	for _, field := range strings.Fields(string(pids)) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may be dead already
+		}
+	}
+	if err := removeBelow(dir); err != nil {
+		return err
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove a control group: %w", err)
+	}
+	return nil
 }
 
 // RemoveAll is Remove and the parents too.

@@ -29,10 +29,34 @@ func Need(t testing.TB, need string) {
 	if missing == "" {
 		return
 	}
+	absent(t, need, missing)
+}
+
+func absent(t testing.TB, need, why string) {
+	t.Helper()
 	if slices.Contains(strings.Split(os.Getenv("GARITA_REQUIRE"), ","), need) {
-		t.Fatalf("%s is required and missing: %s", need, missing)
+		t.Fatalf("%s is required and missing: %s", need, why)
 	}
-	t.Skipf("needs %s: %s", need, missing)
+	t.Skipf("needs %s: %s", need, why)
+}
+
+// Program is a program that only tests use, found beside the built binaries or in PATH; the test is
+// skipped without it, or fails where GARITA_REQUIRE names it.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	if path := filepath.Join(Bin(), name); isFile(path) {
+		return path
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		absent(t, name, "no "+name+" in "+Bin()+" or PATH")
+	}
+	return path
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func missingRootless() string {

@@ -20,11 +20,15 @@ func startEngine(t testing.TB) *client.Engine {
 
 func engineIn(t testing.TB, data string) *client.Engine {
 	t.Helper()
+	return engineWith(t, client.Config{Data: data})
+}
+
+func engineWith(t testing.TB, c client.Config) *client.Engine {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	e, err := client.StartEngine(ctx, client.Config{
-		Data: data, Log: os.Stderr, Program: filepath.Join(sandboxtest.Bin(), "garita-engine"),
-	})
+	c.Log, c.Program = os.Stderr, filepath.Join(sandboxtest.Bin(), "garita-engine")
+	e, err := client.StartEngine(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ type Request struct {
 	// Listen are addresses (127.0.0.1:PORT) that init opens in the sandbox's network namespace before
 	// the server starts, and sends over the wall's socket.
 	Listen []string
+	// Data is RLIMIT_DATA of the server in bytes, where no control group bounds its memory; 0 means none.
+	Data uint64
 }
 
 // WriteFrame writes one frame.
@@ -86,7 +88,8 @@ func EncodeLaunch(l Request) []byte {
 	b := appendList(nil, l.Argv)
 	b = appendList(b, l.Env)
 	b = appendList(b, l.Listen)
-	return appendString(b, l.Dir)
+	b = appendString(b, l.Dir)
+	return binary.AppendUvarint(b, l.Data)
 }
 
 // DecodeLaunch reads the body of a Launch frame.
@@ -97,6 +100,7 @@ func DecodeLaunch(b []byte) (Request, error) {
 	l.Env, b, ok = list(b, ok)
 	l.Listen, b, ok = list(b, ok)
 	l.Dir, b, ok = str(b, ok)
+	l.Data, b, ok = number(b, ok)
 	if !ok || len(b) != 0 || len(l.Argv) == 0 {
 		return Request{}, errCut
 	}

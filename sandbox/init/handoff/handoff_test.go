@@ -14,6 +14,7 @@ func TestLaunchSurvivesTheWire(t *testing.T) {
 		Env:    []string{"PATH=/usr/bin"},
 		Dir:    "/home/user",
 		Listen: []string{"127.0.0.1:4873"},
+		Data:   1 << 29,
 	}
 	var wire bytes.Buffer
 	if err := WriteFrame(&wire, Launch, EncodeLaunch(want)); err != nil {
