@@ -99,7 +99,53 @@ func (c *comparison) run() error {
 		defer host.Close()
 	}
 	c.upper, c.root = upper, host
-	return c.dir(c.folder.tree.root, host)
+	if err := c.dir(c.folder.tree.root, host); err != nil || host == nil {
+		return err
+	}
+	return c.removed()
+}
+
+// removed adds the deletions that have no whiteout.
+func (c *comparison) removed() error {
+	for _, raw := range c.folder.unmarked() {
+		dir, name := split(raw)
+		parent, err := openDir(c.root, dir)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		hs, err := statAt(parent, name)
+		if err == nil {
+			err = c.deleted(raw, name, parent, hs)
+		}
+		_ = parent.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmarked are the topmost paths that are deleted without an entry in the tree that says so.
+func (f *folder) unmarked() []string {
+	var paths []string
+	for raw := range f.base.removed {
+		if f.tree.find(raw) == nil && !f.tree.hides(raw) && !belowRemoved(f.base.removed, raw) {
+			paths = append(paths, raw)
+		}
+	}
+	return paths
+}
+
+func belowRemoved(removed map[string]bool, raw string) bool {
+	for p, _ := split(raw); p != ""; p, _ = split(p) {
+		if removed[p] {
+			return true
+		}
+	}
+	return false
 }
 
 // dir compares the children of an upper directory with a directory of the host, nil for none.

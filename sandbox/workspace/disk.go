@@ -116,6 +116,10 @@ type fingerprint struct {
 	// Settled is the upper's entry when it was found equal to the host's, or was applied: as long
 	// as it stays like that, it is no change, whatever the host's file becomes.
 	Settled *stat `json:"u,omitempty"`
+	// Removed: the entry has gone from the upper directory without a whiteout, because overlayfs
+	// does not know that the host has it by now: it was applied while mounted, into a directory
+	// that was new itself. It is a deletion all the same; prune makes the whiteout.
+	Removed bool `json:"r,omitempty"`
 }
 
 // baseLine is one line of base.jsonl.
@@ -128,24 +132,35 @@ type baseLine struct {
 // baseFile is the fingerprints of one folder by raw path, and the file that keeps them. Changes
 // are appended by flush; a cut last line is ignored on load.
 type baseFile struct {
-	path   string
-	prints map[string]fingerprint
-	dirty  map[string]bool // to be written by flush
-	lines  int             // in the file
+	path    string
+	prints  map[string]fingerprint
+	removed map[string]bool // those with Removed
+	dirty   map[string]bool // to be written by flush
+	lines   int             // in the file
 }
 
 func newBaseFile(path string) *baseFile {
-	return &baseFile{path: path, prints: map[string]fingerprint{}, dirty: map[string]bool{}}
+	return &baseFile{path: path, prints: map[string]fingerprint{}, removed: map[string]bool{}, dirty: map[string]bool{}}
 }
 
 func (b *baseFile) set(path string, p fingerprint) {
-	b.prints[path] = p
+	b.keep(path, p)
 	b.dirty[path] = true
+}
+
+func (b *baseFile) keep(path string, p fingerprint) {
+	b.prints[path] = p
+	if p.Removed {
+		b.removed[path] = true
+	} else {
+		delete(b.removed, path)
+	}
 }
 
 func (b *baseFile) drop(path string) {
 	if _, known := b.prints[path]; known {
 		delete(b.prints, path)
+		delete(b.removed, path)
 		b.dirty[path] = true
 	}
 }
@@ -182,8 +197,9 @@ func (b *baseFile) take(line []byte) {
 	case err != nil:
 	case l.Gone:
 		delete(b.prints, raw)
+		delete(b.removed, raw)
 	case l.Print != nil:
-		b.prints[raw] = *l.Print
+		b.keep(raw, *l.Print)
 	}
 }
 

@@ -242,6 +242,8 @@ func (w *workspace) prune(ctx context.Context, f *folder) error {
 		}
 	}
 	removed, err := pruneDir(f, f.tree.root, dirty)
+	marked, err2 := f.markRemoved(dirty)
+	removed, err = removed || marked, errors.Join(err, err2)
 	for p := range f.base.prints {
 		if !dirty[p] {
 			f.base.drop(p)
@@ -252,6 +254,24 @@ func (w *workspace) prune(ctx context.Context, f *folder) error {
 		err = errors.Join(err, w.scan(absorbed))
 	}
 	return errors.Join(err, f.base.flush())
+}
+
+// markRemoved makes the whiteouts that overlayfs has not made.
+func (f *folder) markRemoved(dirty map[string]bool) (marked bool, err error) {
+	for _, raw := range f.unmarked() {
+		if !dirty[raw] {
+			continue
+		}
+		path := filepath.Join(f.upper(), raw)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return marked, err
+		}
+		if err := unix.Mknod(path, unix.S_IFCHR, 0); err != nil {
+			return marked, fmt.Errorf("mark %q as deleted: %w", raw, err)
+		}
+		marked = true
+	}
+	return marked, nil
 }
 
 func pruneDir(f *folder, n *node, dirty map[string]bool) (removed bool, err error) {

@@ -87,26 +87,30 @@ func (o *observer) report(was, is *node) error {
 		o.folder.base.set(is.path, fp)
 	}
 	o.event(was, is, fp)
+	if fp.Removed {
+		fp.Removed = false
+		o.folder.base.set(is.path, fp)
+	}
 	if hidesNow(was, is) && fp.kind() == kindDir {
-		return o.hidden(is.path)
+		return o.hidden(is.path, is.parent.showed)
 	}
 	return nil
 }
 
 // hidesNow says whether the entry began to hide a directory of the host.
 func hidesNow(was, is *node) bool {
-	switch {
-	case is.kind() == kindDir:
-		return is.opaque && (was.kind() != kindDir || !was.opaque)
-	default:
-		return was == nil || was.kind() == kindDir && !was.opaque
-	}
+	merges := was == nil || was.kind() == kindDir && !was.opaque
+	return merges && (is.kind() != kindDir || is.opaque)
 }
 
 func (o *observer) gone(was *node) {
 	fp := o.folder.base.prints[was.path]
-	if fp.kind() == kindNone {
+	switch {
+	case fp.kind() == kindNone:
 		o.folder.base.drop(was.path)
+	case !o.folder.tree.hides(was.path):
+		fp.Removed, fp.Settled = true, nil
+		o.folder.base.set(was.path, fp)
 	}
 	if o.log != nil && was.visible() {
 		o.log(was.path, true, was.kind())
@@ -121,7 +125,7 @@ func (o *observer) event(was, is *node, fp fingerprint) {
 	}
 	before := was.visible()
 	if was == nil {
-		before = fp.kind() != kindNone
+		before = is.parent.showed && fp.kind() != kindNone && !fp.Removed
 	}
 	switch {
 	case is.deep:
@@ -297,8 +301,9 @@ func equalReaders(a, b io.Reader) (bool, error) {
 	}
 }
 
-// hidden fingerprints and logs everything of the host below a directory that an entry now hides.
-func (o *observer) hidden(path string) error {
+// hidden fingerprints everything of the host below a directory that an entry now hides, and logs it
+// if it showed before.
+func (o *observer) hidden(path string, showed bool) error {
 	v, err := o.view()
 	if err != nil {
 		return err
@@ -313,7 +318,7 @@ func (o *observer) hidden(path string) error {
 			fp.Late = st.kind() != kindDir && st.Ctime > o.folder.mountedAt
 			o.folder.base.set(p, fp)
 		}
-		if n := o.folder.tree.find(p); o.log != nil && (n == nil || n.visible()) {
+		if n := o.folder.tree.find(p); o.log != nil && showed && (n == nil || n.visible()) {
 			o.log(p, true, st.kind())
 		}
 		return nil

@@ -182,8 +182,6 @@ func (w *workspace) effect(p place, before bool, last kind) (sandbox.Change, boo
 		c.Kind = sandbox.Modified
 	case after:
 		c.Kind = sandbox.Added
-	case before && n == nil && !f.tree.hides(p.path) && f.base.prints[p.path].kind() != kindNone:
-		return c, false // back to the host's file
 	case before:
 		c.Kind = sandbox.Deleted
 	default:

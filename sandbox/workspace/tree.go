@@ -19,6 +19,10 @@ type node struct {
 	deep     bool    // its path is too long to look at: taken as changed at every scan
 	children []*node // by name; of a directory
 	listed   int64   // unix nanoseconds; 0: children not read yet
+	parent   *node   // nil for the root
+
+	// A directory through which the host's entries show, as of this scan and the one before.
+	shows, showed bool
 }
 
 func (n *node) kind() kind {
@@ -40,7 +44,7 @@ type tree struct {
 	fresh   []string // files found changed since the last flushMapped
 }
 
-func newTree() *tree { return &tree{root: &node{}} }
+func newTree() *tree { return &tree{root: &node{shows: true, showed: true}} }
 
 // find returns the entry at a raw path, or nil.
 func (t *tree) find(path string) *node {
@@ -167,7 +171,7 @@ func (s *scanner) merge(n *node, names []string) error {
 			old = old[1:]
 			continue
 		}
-		n.children = append(n.children, &node{name: name, path: join(n.path, name)})
+		n.children = append(n.children, &node{name: name, path: join(n.path, name), parent: n})
 		if s.tree.entries++; s.tree.entries > maxEntries {
 			return errTooMany
 		}
@@ -195,6 +199,7 @@ func (s *scanner) entry(c *node) (bool, error) {
 		return true, nil
 	}
 	if !changed {
+		c.showed = c.shows
 		return true, s.dir(c, false)
 	}
 	return true, s.changed(c, st, deep)
@@ -204,11 +209,15 @@ func (s *scanner) changed(c *node, st stat, deep bool) error {
 	was := *c
 	was.children = nil
 	c.stat, c.deep = st, deep
+	c.showed = c.shows
+	if was.kind() == kindNone {
+		c.showed = c.parent.showed
+	}
 	if st.kind() == kindFile {
 		s.tree.fresh = append(s.tree.fresh, c.path)
 	}
 	if st.kind() != kindDir {
-		c.opaque, c.listed = false, 0
+		c.opaque, c.listed, c.shows = false, 0, false
 		if err := s.tell(&was, c); err != nil {
 			return err
 		}
@@ -218,6 +227,7 @@ func (s *scanner) changed(c *node, st stat, deep bool) error {
 	if err := s.list(c); err != nil {
 		return err
 	}
+	c.shows = c.parent.shows && !c.opaque
 	if err := s.tell(&was, c); err != nil {
 		return err
 	}

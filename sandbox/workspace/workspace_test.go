@@ -33,7 +33,18 @@ type desk struct {
 
 func newDesk(t testing.TB, files ...string) *desk {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
+	d := newDeskIn(t, t.TempDir(), files...)
+	t.Cleanup(d.unmount)
+	return d
+}
+
+// newDeskIn is newDesk in a directory; its caller unmounts.
+func newDeskIn(t testing.TB, dir string, files ...string) *desk {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	base, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +54,6 @@ func newDesk(t testing.TB, files ...string) *desk {
 	}
 	d.must(os.MkdirAll(d.host, 0o755))
 	d.reopen()
-	t.Cleanup(d.unmount)
 	return d
 }
 
@@ -160,6 +170,9 @@ func wholeTree(t testing.TB, root string) map[string]string {
 			return err
 		}
 		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // overlayfs may list for a while what has gone from the host
+		}
 		if err != nil {
 			return err
 		}
