@@ -3,13 +3,11 @@ package gateway
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -233,59 +231,76 @@ type side struct {
 
 func newSide() *side { return &side{toFar: newPipe(), fromFar: newPipe()} }
 
-func (s *side) Write(p []byte) (int, error) { return s.toFar.w.Write(p) }
-func (s *side) Read(p []byte) (int, error)  { return s.fromFar.r.Read(p) }
-func (s *side) hangUp()                     { _ = s.toFar.w.Close() }
+func (s *side) Write(p []byte) (int, error) { return s.toFar.Write(p) }
+func (s *side) Read(p []byte) (int, error)  { return s.fromFar.Read(p) }
+func (s *side) hangUp()                     { s.toFar.end() }
 func (s *side) seen() string                { return s.fromFar.text() }
-func (s *side) far() farEnd                 { return farEnd{s, make(chan struct{})} }
+func (s *side) far() farEnd                 { return farEnd{s} }
 
-type farEnd struct {
-	s    *side
-	gone chan struct{}
-}
+type farEnd struct{ s *side }
 
-func (f farEnd) Read(p []byte) (int, error)  { return f.s.toFar.r.Read(p) }
+func (f farEnd) Read(p []byte) (int, error)  { return f.s.toFar.Read(p) }
 func (f farEnd) Write(p []byte) (int, error) { return f.s.fromFar.Write(p) }
-func (f farEnd) Gone() <-chan struct{}       { return f.gone }
-func (f farEnd) CloseWrite() error           { return f.s.fromFar.w.Close() }
-func (f farEnd) Stop(context.Context) error  { return f.s.toFar.w.Close() }
-func (f farEnd) Close() error {
-	return errors.Join(f.s.toFar.r.Close(), f.s.fromFar.w.Close())
-}
+func (f farEnd) Gone() <-chan struct{}       { return nil }
+func (f farEnd) CloseWrite() error           { f.s.fromFar.end(); return nil }
+func (f farEnd) Stop(context.Context) error  { f.s.toFar.end(); return nil }
+func (f farEnd) Close() error                { f.s.toFar.end(); f.s.fromFar.end(); return nil }
 
-// pipe is an io.Pipe that remembers what went through and never blocks its writer for want of a reader.
+// pipe is an unbounded pipe that remembers what went through. It blocks on a channel, which a
+// bubble of synctest knows how to wait for.
 type pipe struct {
-	r  *io.PipeReader
-	w  *io.PipeWriter
-	mu sync.Mutex
-	b  strings.Builder
+	mu    sync.Mutex
+	all   strings.Builder
+	read  int
+	ended bool
+	more  chan struct{} // closed and replaced at each change
 }
 
-func newPipe() *pipe {
-	p := &pipe{}
-	p.r, p.w = io.Pipe()
-	return p
+func newPipe() *pipe { return &pipe{more: make(chan struct{})} }
+
+func (p *pipe) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	close(p.more)
+	p.more = make(chan struct{})
 }
+
+func (p *pipe) end() { p.change(func() { p.ended = true }) }
 
 func (p *pipe) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	p.b.Write(b)
-	p.mu.Unlock()
-	select {
-	case <-func() chan struct{} {
-		done := make(chan struct{})
-		go func() { _, _ = p.w.Write(slices.Clone(b)); close(done) }()
-		return done
-	}():
-	case <-time.After(time.Millisecond):
+	err := error(nil)
+	p.change(func() {
+		if p.ended {
+			err = io.ErrClosedPipe
+			return
+		}
+		p.all.Write(b)
+	})
+	return len(b), err
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	for {
+		p.mu.Lock()
+		n := copy(b, p.all.String()[p.read:])
+		p.read += n
+		ended, more := p.ended, p.more
+		p.mu.Unlock()
+		switch {
+		case n > 0:
+			return n, nil
+		case ended:
+			return 0, io.EOF
+		}
+		<-more
 	}
-	return len(b), nil
 }
 
 func (p *pipe) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.b.String()
+	return p.all.String()
 }
 
 func TestNoCallRunsOnceTheRecordCannotBeWritten(t *testing.T) {
