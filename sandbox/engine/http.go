@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -80,6 +81,8 @@ func decode[T any](r *http.Request) (T, error) {
 	if err := dec.Decode(&v); err != nil {
 		return v, fmt.Errorf("read the request: %w: %w", err, errdefs.ErrInvalidArgument)
 	}
+	// Only behind the body's end does the server notice that the client has gone.
+	_, _ = io.Copy(io.Discard, r.Body)
 	return v, nil
 }
 

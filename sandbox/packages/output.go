@@ -15,6 +15,7 @@ type Output struct {
 	Node   string   // node's version, once npm has said it: "v20.20.2"
 	code   string   // npm's name for what went wrong
 	errors []string // npm's first words about it
+	last   []string // the newest other lines: node's own, when npm cannot even start
 }
 
 var (
@@ -23,7 +24,10 @@ var (
 	errorText = regexp.MustCompile(`^npm (?:error|ERR!) (.+)$`)
 )
 
-const maxErrorLines = 6
+const (
+	maxErrorLines = 6
+	maxLastLines  = 4
+)
 
 // Line takes one line.
 func (o *Output) Line(line string) {
@@ -34,8 +38,15 @@ func (o *Output) Line(line string) {
 		o.code = m[1]
 		return
 	}
-	if m := errorText.FindStringSubmatch(line); m != nil && len(o.errors) < maxErrorLines {
-		o.errors = append(o.errors, strings.TrimSpace(m[1]))
+	if m := errorText.FindStringSubmatch(line); m != nil {
+		if len(o.errors) < maxErrorLines {
+			o.errors = append(o.errors, strings.TrimSpace(m[1]))
+		}
+		return
+	}
+	if line = strings.TrimSpace(line); line != "" {
+		o.last = append(o.last, line)
+		o.last = o.last[max(0, len(o.last)-maxLastLines):]
 	}
 }
 
@@ -43,7 +54,7 @@ func (o *Output) Line(line string) {
 func (o *Output) Err(ref sandbox.PackageRef, exit sandbox.Exit) error {
 	why := strings.Join(o.errors, "; ")
 	if why == "" {
-		why = fmt.Sprintf("npm ended with code %d and no word", exit.Code)
+		why = fmt.Sprintf("npm ended with code %d: %s", exit.Code, strings.Join(o.last, "; "))
 	}
 	if exit.Reason != "" {
 		why = exit.Reason

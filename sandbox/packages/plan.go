@@ -70,7 +70,7 @@ type Plan struct {
 	Env  map[string]string
 }
 
-// absent is a file that is never there: npm reads no settings but the ones given here.
+// absent is a folder that is never there: npm reads no settings but the ones given here.
 const absent = "/opt/garita/none"
 
 // NewPlan is how npm installs ref into sandbox.PackageRoot from the registry at address
@@ -82,7 +82,7 @@ func NewPlan(ref sandbox.PackageRef, tools Tools, address string) Plan {
 			"--prefix=" + sandbox.PackageRoot,
 			"--registry=http://" + address + "/",
 			"--replace-registry-host=always",
-			"--userconfig=" + absent, "--globalconfig=" + absent,
+			"--userconfig=" + absent + "/user", "--globalconfig=" + absent + "/global",
 			"--cache=" + sandbox.PackageRoot + "/" + CacheDir,
 			"--ignore-scripts", "--script-shell=/bin/false", "--git=/bin/false",
 			"--omit=dev", "--save-exact", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress",
