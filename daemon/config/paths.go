@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"syscall"
 
@@ -33,45 +34,27 @@ const maxSocketPath = 107
 // FindPaths reads GARITA_HOME and the XDG variables. It creates nothing.
 // Errors are FailedPrecondition.
 func FindPaths() (Paths, error) {
-	p, err := findPaths(os.Getenv)
+	d, err := api.FindDirs()
 	if err != nil {
-		return Paths{}, err
+		return Paths{}, fmt.Errorf("%w: %w", err, errdefs.ErrFailedPrecondition)
 	}
-	p.Run = api.RunDir()
 	if n := len(api.SocketPath()); n > maxSocketPath {
 		return Paths{}, fmt.Errorf("socket path %s: %d bytes, the system allows %d; set GARITA_HOME to a shorter directory: %w",
 			api.SocketPath(), n, maxSocketPath, errdefs.ErrFailedPrecondition)
 	}
-	return p, nil
+	return Paths{Config: d.Config, State: d.State, Data: d.Data, Run: api.RunDir(), Home: home(), Isolated: d.Isolated}, nil
 }
 
-func findPaths(env func(string) string) (Paths, error) {
-	home := env("HOME")
-	if dir := env("GARITA_HOME"); dir != "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return Paths{}, fmt.Errorf("resolve GARITA_HOME: %w", err)
-		}
-		return Paths{
-			Config: filepath.Join(abs, "config"), State: filepath.Join(abs, "state"),
-			Data: filepath.Join(abs, "data"), Home: home, Isolated: true,
-		}, nil
+// home is the user's home directory, from the environment or else the system's list of users; it
+// must be known, for it must never be given away whole.
+func home() string {
+	if dir := os.Getenv("HOME"); filepath.IsAbs(dir) {
+		return dir
 	}
-	if !filepath.IsAbs(home) {
-		return Paths{}, fmt.Errorf("find settings: HOME is not set to an absolute path: %w", errdefs.ErrFailedPrecondition)
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
 	}
-	base := func(name, def string) string {
-		if dir := env(name); filepath.IsAbs(dir) {
-			return filepath.Join(dir, "garita")
-		}
-		return filepath.Join(home, def, "garita")
-	}
-	return Paths{
-		Config: base("XDG_CONFIG_HOME", ".config"),
-		State:  base("XDG_STATE_HOME", ".local/state"),
-		Data:   base("XDG_DATA_HOME", ".local/share"),
-		Home:   home,
-	}, nil
+	return ""
 }
 
 // Create makes the directories that are missing, for the user alone. A directory that belongs to
@@ -127,6 +110,3 @@ func (p Paths) Database() string { return filepath.Join(p.State, "garita.db") }
 
 // BackupDir holds what clients' settings files were before they were changed.
 func (p Paths) BackupDir() string { return filepath.Join(p.State, "backups") }
-
-// LogFile is where a daemon that nobody watches writes its log.
-func (p Paths) LogFile() string { return filepath.Join(p.State, "daemon.log") }

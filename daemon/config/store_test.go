@@ -171,18 +171,16 @@ func TestLockRefusesWhatItWouldLose(t *testing.T) {
 }
 
 func TestFindPaths(t *testing.T) {
-	env := func(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
-	got, err := findPaths(env(map[string]string{"HOME": "/home/ana", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"}))
-	want := Paths{Config: "/home/ana/.config/garita", State: "/s/garita", Data: "/home/ana/.local/share/garita", Home: "/home/ana"}
+	t.Setenv("GARITA_HOME", "/g")
+	t.Setenv("HOME", "/home/ana")
+	got, err := FindPaths()
+	want := Paths{Config: "/g/config", State: "/g/state", Data: "/g/data", Run: "/g/run", Home: "/home/ana", Isolated: true}
 	if err != nil || got != want {
 		t.Errorf("got %+v %v, want %+v", got, err, want)
 	}
-	got, err = findPaths(env(map[string]string{"GARITA_HOME": "/g", "HOME": "/home/ana"}))
-	if err != nil || got.Config != "/g/config" || !got.Isolated {
-		t.Errorf("under GARITA_HOME: %+v %v", got, err)
-	}
-	if _, err := findPaths(env(nil)); err == nil {
-		t.Error("without HOME: want an error")
+	t.Setenv("GARITA_HOME", "/g/"+strings.Repeat("x", 200))
+	if _, err := FindPaths(); !errdefs.IsFailedPrecondition(err) {
+		t.Errorf("a path too long for a socket: %v, want FailedPrecondition", err)
 	}
 }
 
