@@ -78,35 +78,62 @@ func parseCgroups(text []byte) []hierarchy {
 // host lets it, and says what it found. name must be the same for every life of one daemon, so
 // that groups left by an earlier life are found again. It must run in the host's pid namespace.
 func PrepareCgroups(name string) Cgroups {
+	return withHierarchies(func(h hierarchies) (Cgroups, error) { return h.prepare(name) })
+}
+
+// FindCgroups says what PrepareCgroups would find, and changes nothing.
+func FindCgroups() Cgroups { return withHierarchies(hierarchies.find) }
+
+// hierarchies is where this process is, in hierarchies mounted below root.
+type hierarchies struct {
+	root    string
+	v1      []hierarchy
+	unified string // "" without version 2
+}
+
+func withHierarchies(do func(hierarchies) (Cgroups, error)) Cgroups {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return Cgroups{Why: err.Error()}
 	}
-	c, err := prepare(cgroupRoot, parseCgroups(text), name)
+	c, err := do(sort(cgroupRoot, parseCgroups(text)))
 	if err != nil {
 		return Cgroups{Why: err.Error()}
 	}
 	return c
 }
 
-func prepare(root string, all []hierarchy, name string) (Cgroups, error) {
-	var v1 []hierarchy
-	unified := ""
-	for _, h := range all {
-		if h.controllers == nil {
-			unified = h.path
+func sort(root string, all []hierarchy) hierarchies {
+	h := hierarchies{root: root}
+	for _, one := range all {
+		if one.controllers == nil {
+			h.unified = one.path
 		} else {
-			v1 = append(v1, h)
+			h.v1 = append(h.v1, one)
 		}
 	}
+	return h
+}
+
+func (h hierarchies) find() (Cgroups, error) {
 	switch {
-	case len(v1) > 0:
-		return prepareV1(root, v1, name)
-	case unified != "":
-		return prepareV2(root, unified, name)
+	case len(h.v1) > 0:
+		return h.findV1()
+	case h.unified != "":
+		return h.findV2()
 	default:
 		return Cgroups{}, errors.New("this process is in no control group")
 	}
+}
+
+func (h hierarchies) prepare(name string) (Cgroups, error) {
+	if len(h.v1) > 0 {
+		return h.prepareV1(name)
+	}
+	if h.unified != "" {
+		return h.prepareV2(name)
+	}
+	return h.find()
 }
 
 // writable reports whether this process may make directories in dir.

@@ -7,28 +7,46 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// prepareV1 needs a writable group of this process's own in every hierarchy: runc joins them all.
-func prepareV1(root string, all []hierarchy, name string) (Cgroups, error) {
-	c := Cgroups{Version: 1, Parent: name}
-	for _, h := range all {
-		own := filepath.Join(root, mountName(root, h.controllers), h.path)
+// findV1 needs a writable group of this process's own in every hierarchy: runc joins them all.
+// Dirs are this process's own groups.
+func (h hierarchies) findV1() (Cgroups, error) {
+	c := Cgroups{Version: 1}
+	for _, one := range h.v1 {
+		own := filepath.Join(h.root, mountName(h.root, one.controllers), one.path)
 		if _, err := os.Stat(own); err != nil {
 			continue // not mounted here: runc passes it over too
 		}
 		if !writable(own) {
 			return Cgroups{}, fmt.Errorf("the control group %s belongs to someone else", own)
 		}
+		c.Dirs = append(c.Dirs, own)
+		c.Memory = c.Memory || slices.Contains(one.controllers, "memory")
+		c.PIDs = c.PIDs || slices.Contains(one.controllers, "pids")
+		c.CPU = c.CPU || slices.Contains(one.controllers, "cpu")
+		c.Freeze = c.Freeze || slices.Contains(one.controllers, "freezer")
+	}
+	return c, nil
+}
+
+func (h hierarchies) prepareV1(name string) (Cgroups, error) {
+	c, err := h.findV1()
+	if err != nil {
+		return Cgroups{}, err
+	}
+	c.Parent = name
+	for i, own := range c.Dirs {
 		dir := filepath.Join(own, name)
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return Cgroups{}, err
 		}
-		c.Dirs = append(c.Dirs, dir)
-		if err := c.hold(h.controllers, own, dir); err != nil {
+		if err := copyCpuset(own, dir); err != nil {
 			return Cgroups{}, err
 		}
+		c.Dirs[i] = dir
 	}
 	return c, nil
 }
@@ -42,30 +60,14 @@ func mountName(root string, controllers []string) string {
 	return strings.TrimPrefix(controllers[0], "name=")
 }
 
-func (c *Cgroups) hold(controllers []string, own, dir string) error {
-	for _, name := range controllers {
-		switch name {
-		case "memory":
-			c.Memory = true
-		case "pids":
-			c.PIDs = true
-		case "cpu":
-			c.CPU = true
-		case "freezer":
-			c.Freeze = true
-		case "cpuset":
-			if err := copyCpuset(own, dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// copyCpuset fills a new group's processors and memory nodes: it starts with none, and takes no process then.
+// copyCpuset fills a new group's processors and memory nodes, where it has such: it starts with
+// none, and takes no process then.
 func copyCpuset(own, dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(own, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another hierarchy
+		}
 		if err != nil {
 			return err
 		}

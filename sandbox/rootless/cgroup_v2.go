@@ -16,16 +16,39 @@ import (
 // controllers to its children hold no process itself.
 const mainLeaf = "garita-main"
 
-// prepareV2 needs a delegated group: one whose subtree_control and procs this user may write.
-func prepareV2(root, own, name string) (Cgroups, error) {
-	base := own
-	if filepath.Base(own) == mainLeaf {
-		base = filepath.Dir(own) // an earlier life of this unit has moved us
+// findV2 needs a delegated group: one whose subtree_control and procs this user may write. Parent
+// is that group's path, Dirs its directory.
+func (h hierarchies) findV2() (Cgroups, error) {
+	base := h.unified
+	if filepath.Base(base) == mainLeaf {
+		base = filepath.Dir(base) // an earlier life of this unit has moved us
 	}
-	dir := filepath.Join(root, base)
+	dir := filepath.Join(h.root, base)
 	if !delegated(dir) {
 		return Cgroups{}, fmt.Errorf("the control group %s is not delegated to this user", dir)
 	}
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return Cgroups{}, err
+	}
+	c := Cgroups{Version: 2, Parent: base, Dirs: []string{dir}, Freeze: true}
+	c.keep(strings.Fields(string(text)))
+	return c, nil
+}
+
+// keep notes which of the controllers there are.
+func (c *Cgroups) keep(controllers []string) {
+	c.Memory = slices.Contains(controllers, "memory")
+	c.PIDs = slices.Contains(controllers, "pids")
+	c.CPU = slices.Contains(controllers, "cpu")
+}
+
+func (h hierarchies) prepareV2(name string) (Cgroups, error) {
+	c, err := h.findV2()
+	if err != nil {
+		return Cgroups{}, err
+	}
+	dir := c.Dirs[0]
 	if err := moveToLeaf(dir); err != nil {
 		return Cgroups{}, fmt.Errorf("empty the control group %s: %w", dir, err)
 	}
@@ -34,16 +57,9 @@ func prepareV2(root, own, name string) (Cgroups, error) {
 	if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Cgroups{}, err
 	}
-	on = slices.DeleteFunc(on, func(s string) bool { return !slices.Contains(enable(group, s), s) })
-	return Cgroups{
-		Version: 2,
-		Parent:  filepath.Join(base, name),
-		Dirs:    []string{group},
-		Memory:  slices.Contains(on, "memory"),
-		PIDs:    slices.Contains(on, "pids"),
-		CPU:     slices.Contains(on, "cpu"),
-		Freeze:  true,
-	}, nil
+	c.keep(enable(group, on...))
+	c.Parent, c.Dirs = filepath.Join(c.Parent, name), []string{group}
+	return c, nil
 }
 
 func delegated(dir string) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/garita-dev/garita/sandbox/egress"
 	"github.com/garita-dev/garita/sandbox/engine"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/sandbox/rootless"
 )
 
@@ -29,13 +30,26 @@ func run(args []string) int {
 	case "egress":
 		return egress.Main()
 	case "doctor":
-		return report(rootless.PrintChecks(os.Stdout))
+		return report(doctor(args[1:]))
 	case rootless.ProbeCommand:
-		return report(rootless.Probe(os.Stdout))
+		return report(rootless.Probe())
 	default:
 		fmt.Fprintln(os.Stderr, "usage: garita-engine doctor\n\nThe garita daemon starts this program; nobody else needs to.")
 		return 2
 	}
+}
+
+// doctor prints the checks as JSON; the one argument is Garita's data directory, for the disk.
+func doctor(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	data := ""
+	if len(args) > 0 {
+		data = args[0]
+	}
+	return rootless.PrintChecks(os.Stdout, client.Subject(self, data))
 }
 
 func report(err error) int {
