@@ -129,9 +129,9 @@ func (o *observer) event(was, is *node, fp fingerprint) {
 	}
 	switch {
 	case is.deep:
-	case was == nil && settled(is, fp):
+	case was == nil && before && settled(is, fp):
 		return
-	case was == nil && is.kind() == kindDir && fp.kind() == kindDir && is.stat.perm() == fp.perm():
+	case was == nil && before && is.kind() == kindDir && fp.kind() == kindDir && is.stat.perm() == fp.perm():
 		return
 	case was.kind() == kindDir && is.kind() == kindDir && was.stat.Mode == is.stat.Mode:
 		return

@@ -55,7 +55,12 @@ func statOf(st *unix.Stat_t) stat {
 
 // same compares everything but rdev and nlink, which never change alone: both set ctime.
 func (s stat) same(t stat) bool {
-	return s.Ino == t.Ino && s.Mode == t.Mode && s.Size == t.Size && s.Mtime == t.Mtime && s.Ctime == t.Ctime
+	return s.sameButCtime(t) && s.Ctime == t.Ctime
+}
+
+// sameButCtime is for entries that were renamed or linked in between, which sets ctime.
+func (s stat) sameButCtime(t stat) bool {
+	return s.Ino == t.Ino && s.Mode == t.Mode && s.Size == t.Size && s.Mtime == t.Mtime
 }
 
 func (s stat) kind() kind {
