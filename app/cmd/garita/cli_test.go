@@ -284,3 +284,9 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestAt(t *testing.T) {
+	if got, want := at("http://127.0.0.1:1/#token=x/#y", "/approvals?id=r1"), "http://127.0.0.1:1/approvals?id=r1#token=x/#y"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,32 +38,50 @@ func (c *cli) uiCommand() *cobra.Command {
 			printTo(c.out, "%s\n", safe(link.URL))
 			return nil
 		}
-		return c.open(cmd.Context(), link)
+		if c.pretty {
+			printTo(c.out, "If no page opens, open this link within a minute; it works once:\n  %s\n", safe(link.URL))
+		}
+		opened, err := open(cmd.Context(), link.URL)
+		if err == nil && !opened && !c.pretty {
+			printTo(c.out, "%s\n", safe(link.URL))
+		}
+		return err
 	}
 	return cmd
 }
 
-// open has the desktop open the link. The link itself is not put on a command line, where every
-// user of the machine could read and claim it first: a file that only this user reads leads to it.
-func (c *cli) open(ctx context.Context, link api.BrowserSession) error {
-	if c.pretty {
-		printTo(c.out, "If no page opens, open this link within a minute; it works once:\n  %s\n", safe(link.URL))
-	}
-	opener, err := exec.LookPath("xdg-open")
-	if err != nil || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		if !c.pretty {
-			printTo(c.out, "%s\n", safe(link.URL))
-		}
-		return nil
-	}
-	path, err := writeHop(filepath.Join(api.RunDir(), "open.html"), link.URL)
+// openPage has the desktop open the page at path, with a link of its own.
+func (c *cli) openPage(ctx context.Context, path string) error {
+	link, err := c.client.BrowserSession(ctx)
 	if err != nil {
 		return err
 	}
-	if err := exec.CommandContext(ctx, opener, path).Run(); err != nil {
-		return fmt.Errorf("open the page with %s: %w", opener, err)
+	opened, err := open(ctx, at(link.URL, path))
+	if err == nil && !opened {
+		return errors.New("open the page: there is no desktop to open it on")
 	}
-	return nil
+	return err
+}
+
+// at is a link that leads to path of the page.
+func at(link, path string) string { return strings.Replace(link, "/#", path+"#", 1) }
+
+// open has the desktop open a link, and says whether there is one. The link itself is not put on a
+// command line, where every user of the machine could read and claim it first: a file that only
+// this user reads leads to it.
+func open(ctx context.Context, link string) (bool, error) {
+	opener, err := exec.LookPath("xdg-open")
+	if err != nil || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return false, nil
+	}
+	path, err := writeHop(filepath.Join(api.RunDir(), "open.html"), link)
+	if err != nil {
+		return false, err
+	}
+	if err := exec.CommandContext(ctx, opener, path).Run(); err != nil {
+		return false, fmt.Errorf("open the page with %s: %w", opener, err)
+	}
+	return true, nil
 }
 
 // writeHop writes a page that leads to url at once, readable by this user only.

@@ -14,10 +14,16 @@ const (
 	waitStarting = 10 * time.Second
 	waitUnseen   = time.Second
 	waitStep     = 25 * time.Millisecond
+	// waitOther is how long a command that would start a daemon leaves to one that has just been
+	// started by hand, as in "garita daemon & garita import": two would race for the lock.
+	waitOther = 250 * time.Millisecond
 )
 
 // reachable waits for a starting daemon. It starts none.
-func (c *cli) reachable(ctx context.Context) error {
+func (c *cli) reachable(ctx context.Context) error { return c.wait(ctx, waitUnseen) }
+
+// wait waits for a daemon: unseen long for one that holds no lock yet.
+func (c *cli) wait(ctx context.Context, unseen time.Duration) error {
 	begun := time.Now()
 	tick := time.NewTicker(waitStep)
 	defer tick.Stop()
@@ -27,7 +33,7 @@ func (c *cli) reachable(ctx context.Context) error {
 			return err
 		}
 		waited := time.Since(begun)
-		if waited > waitStarting || waited > waitUnseen && !lockHeld(api.LockPath()) {
+		if waited > waitStarting || waited > unseen && !lockHeld(api.LockPath()) {
 			return err
 		}
 		select {
@@ -49,13 +55,10 @@ func (c *cli) knock(ctx context.Context) error {
 
 // running makes sure that a daemon runs: it waits for one that starts, and starts one if there is none.
 func (c *cli) running(ctx context.Context) error {
-	err := c.knock(ctx)
+	err := c.wait(ctx, waitOther)
 	var away *api.Unreachable
 	if err == nil || !errors.As(err, &away) {
 		return err
-	}
-	if lockHeld(api.LockPath()) {
-		return c.reachable(ctx)
 	}
 	if err := ensureDaemon(ctx); err != nil {
 		return err
