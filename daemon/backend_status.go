@@ -20,7 +20,7 @@ func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 	engine := d.engine.state()
 	s := api.Status{
 		Version: Version(), Started: d.started, PID: d.pid, Engine: engine.name, EngineErr: text(engine.err),
-		Rootless: engine.rootless, Warnings: notNil(d.warnings(engine)), Servers: len(d.config.Servers()),
+		Rootless: d.uid != 0, Warnings: notNil(d.warnings()), Servers: len(d.config.Servers()),
 		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page,
 		Home: d.config.Paths().State, CallsToday: today,
 	}
@@ -43,15 +43,15 @@ func sentence(s api.Status) string {
 	return "Everything is running"
 }
 
-func (d *Daemon) warnings(engine engineState) []string {
+func (d *Daemon) warnings() []string {
 	var w []string
 	if problem := d.config.Problem(); problem != nil {
 		w = append(w, "Settings not in force as they stand: "+problem.Error())
 	}
-	if engine.name == engineReady && !engine.rootless {
+	if d.uid == 0 {
 		w = append(w, "Garita runs as root: the engine has no user namespace of its own. Run it as an ordinary user where you can.")
 	}
-	return append(w, engine.notices...)
+	return append(w, d.engine.state().notices...)
 }
 
 // Version is the module's, or the commit's, as the linker recorded it.

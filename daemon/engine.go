@@ -44,10 +44,9 @@ type engine struct {
 }
 
 type engineState struct {
-	name     string
-	err      error
-	rootless bool
-	notices  []string
+	name    string
+	err     error
+	notices []string
 }
 
 func newEngine(config client.Config, home string, log *slog.Logger, changed func()) *engine {
@@ -148,7 +147,7 @@ func (e *engine) state() engineState {
 	defer e.mu.Unlock()
 	switch {
 	case e.current != nil:
-		return engineState{name: engineReady, rootless: e.current.Rootless(), notices: e.current.Notices()}
+		return engineState{name: engineReady, notices: e.current.Notices()}
 	case e.err != nil:
 		return engineState{name: engineFailed, err: e.err}
 	}

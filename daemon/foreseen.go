@@ -31,7 +31,7 @@ type writing struct {
 // foreseen is the change a write would make, where the arguments say: a whole file's new contents.
 // It is a help to the person's eye; what is decided about are the arguments.
 func (d *Daemon) foreseen(ctx context.Context, c approvals.Call) *api.FileDiff {
-	if c.Class != approvals.Write || c.Workspace == "" {
+	if c.Class == approvals.Read || c.Workspace == "" {
 		return nil
 	}
 	path, content, ok := parseWriting(c.Arguments)
