@@ -80,6 +80,9 @@ func (s *Store) Record(ctx context.Context, r store.CallRecord) error {
 		s.live[r.Call.ID] = r
 		return nil
 	}
+	if err := s.unrecorded(ctx, r.Call.ID); err != nil {
+		return fmt.Errorf("record call %s: %w", r.Call.ID, err)
+	}
 	if err := s.finish(ctx, r); err != nil {
 		return fmt.Errorf("record call %s: %w", r.Call.ID, err)
 	}
@@ -97,6 +100,23 @@ func (s *Store) finish(ctx context.Context, r store.CallRecord) error {
 	return s.commit(ctx, false, events[:], func(ctx context.Context) error {
 		return s.w.addCall(ctx, r, events[0].Seq)
 	})
+}
+
+const selectFinished = "SELECT body FROM events WHERE call = ? AND call <> '' AND kind = 'call.finished'"
+
+// unrecorded refuses a call that has its record. s.mu is held.
+func (s *Store) unrecorded(ctx context.Context, id approvals.CallID) error {
+	if _, live := s.live[id]; live {
+		return nil
+	}
+	_, err := scanCall(s.w.conn.QueryRowContext(ctx, selectFinished, string(id)))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return unavailable("find call", err)
+	}
+	return errdefs.ErrAlreadyExists
 }
 
 func (s *Store) toWireFinished(r store.CallRecord) wireFinished {
@@ -121,15 +141,15 @@ func (w wireFinished) record() store.CallRecord {
 	}
 }
 
+// crowd is how many calls may start at one moment, each being moved to a free microsecond.
+const crowd = 1000
+
 // addCall puts r into the listings, at its start or the next free microsecond.
 func (w *writer) addCall(ctx context.Context, r store.CallRecord, seq int64) error {
 	start := r.Call.At.UnixMicro()
-	for pos := start; pos < start+1000; pos++ {
+	for pos := start; pos < start+crowd; pos++ {
 		res, err := w.insertCall.ExecContext(ctx, pos, string(r.Call.ID), seq, string(r.Call.Server),
 			string(r.Decision.Class), string(r.Decision.Outcome), string(r.Outcome))
-		if isUnique(err) {
-			return fmt.Errorf("call %s: %w", r.Call.ID, errdefs.ErrAlreadyExists)
-		}
 		if err != nil {
 			return err
 		}
@@ -137,7 +157,7 @@ func (w *writer) addCall(ctx context.Context, r store.CallRecord, seq int64) err
 			return err
 		}
 	}
-	return fmt.Errorf("1000 calls started in the same millisecond")
+	return fmt.Errorf("more than %d calls started in one millisecond", crowd)
 }
 
 // Calls lists calls, newest start first, those under way among them, without their arguments. It
@@ -174,11 +194,14 @@ func (s *Store) position(ctx context.Context, id approvals.CallID) (int64, error
 	if live {
 		return r.Call.At.UnixMicro(), nil
 	}
-	var pos int64
-	err := s.readers.QueryRowContext(ctx, "SELECT pos FROM calls WHERE id = ?", string(id)).Scan(&pos)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("call %s: %w", id, errdefs.ErrNotFound)
+	r, err := s.finishedCall(ctx, id)
+	if err != nil {
+		return 0, err
 	}
+	start := r.Call.At.UnixMicro()
+	var pos int64
+	err = s.readers.QueryRowContext(ctx, "SELECT pos FROM calls WHERE pos BETWEEN ? AND ? AND id = ?",
+		start, start+crowd, string(id)).Scan(&pos)
 	return pos, unavailable("find call", err)
 }
 
@@ -237,7 +260,11 @@ func (s *Store) Call(ctx context.Context, id approvals.CallID) (store.CallRecord
 		r.Call.Arguments = s.arguments(r.Call.Arguments, argumentsFinished)
 		return r, nil
 	}
-	r, err := scanCall(s.readers.QueryRowContext(ctx, "SELECT e.body FROM calls c JOIN events e ON e.seq = c.seq WHERE c.id = ?", string(id)))
+	return s.finishedCall(ctx, id)
+}
+
+func (s *Store) finishedCall(ctx context.Context, id approvals.CallID) (store.CallRecord, error) {
+	r, err := scanCall(s.readers.QueryRowContext(ctx, selectFinished, string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, fmt.Errorf("find call %s: %w", id, errdefs.ErrNotFound)
 	}

@@ -3,9 +3,11 @@ package sqlite
 import (
 	"bytes"
 	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	stdhash "hash"
 	"io"
 	"os"
 
@@ -39,10 +41,11 @@ const (
 	macSize   = 32
 )
 
-// headFile is the head file, locked against a second writer while it is open.
+// headFile is the head file, locked against a second writer while it is open. Its methods must not
+// overlap.
 type headFile struct {
 	f       *os.File
-	key     key
+	mac     stdhash.Hash
 	counter uint64
 	buf     []byte
 }
@@ -57,7 +60,7 @@ func openHead(path string, k key) (file *headFile, h head, found bool, err error
 	if err := lockHead(f, path); err != nil {
 		return nil, head{}, false, errors.Join(err, f.Close())
 	}
-	file = &headFile{f: f, key: k}
+	file = &headFile{f: f, mac: hmac.New(sha256.New, k.head)}
 	h, found, err = file.read()
 	if err != nil {
 		return nil, head{}, false, errors.Join(err, f.Close())
@@ -113,7 +116,7 @@ func (f *headFile) sync() error {
 
 // holds says whether the file itself still is what was written last.
 func (f *headFile) holds(h head) (bool, error) {
-	on := headFile{f: f.f, key: f.key}
+	on := headFile{f: f.f, mac: f.mac}
 	found, ok, err := on.read()
 	return ok && found == h && on.counter == f.counter, err
 }
@@ -131,7 +134,14 @@ func (f *headFile) encode(b []byte, counter uint64, h head) []byte {
 	b = append(b, h.nextHash[:]...)
 	b = append(b, h.anchor.hash[:]...)
 	b = append(b, h.anchor.sig[:]...)
-	return append(b, f.key.mac(b)...)
+	return f.sum(b, b)
+}
+
+// sum appends the HMAC of signed to b.
+func (f *headFile) sum(b, signed []byte) []byte {
+	f.mac.Reset()
+	f.mac.Write(signed)
+	return f.mac.Sum(b)
 }
 
 // slotLength is what encode writes.
@@ -139,7 +149,7 @@ const slotLength = len(headMagic) + 8 + 16 + 6*8 + 3*32 + 64 + macSize
 
 func (f *headFile) decode(slot []byte) (counter uint64, h head, ok bool) {
 	signed, mac := slot[:slotLength-macSize], slot[slotLength-macSize:slotLength]
-	if !bytes.HasPrefix(slot, []byte(headMagic)) || !hmac.Equal(mac, f.key.mac(signed)) {
+	if !bytes.HasPrefix(slot, []byte(headMagic)) || !hmac.Equal(mac, f.sum(nil, signed)) {
 		return 0, head{}, false
 	}
 	r := bytes.NewBuffer(signed[len(headMagic):])

@@ -19,7 +19,7 @@ import (
 // key signs anchors, and with a key derived from it authenticates the head file.
 type key struct {
 	private ed25519.PrivateKey
-	head    []byte // HMAC key
+	head    []byte // the head file's HMAC key
 }
 
 func newKey(seed []byte) key {
@@ -34,12 +34,6 @@ func (k key) public() ed25519.PublicKey { return k.private.Public().(ed25519.Pub
 func (k key) sign(id logID, a anchor) anchor {
 	a.sig = [ed25519.SignatureSize]byte(ed25519.Sign(k.private, a.message(id)))
 	return a
-}
-
-func (k key) mac(b []byte) []byte {
-	m := hmac.New(sha256.New, k.head)
-	m.Write(b)
-	return m.Sum(nil)
 }
 
 // openKey reads the 32-byte seed at path, or makes one there, readable by its owner alone. A file

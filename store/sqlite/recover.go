@@ -52,7 +52,7 @@ func (s *Store) closeCalls(ctx context.Context) error {
 	}
 	open, err := collect(ctx, s.w, scanDecided,
 		`SELECT e.body FROM events e WHERE e.seq > ? AND e.kind = 'call.decided'
-		 AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.id = e.call) ORDER BY e.seq`, settled)
+		 AND NOT EXISTS (SELECT 1 FROM events f WHERE f.call = e.call AND f.call <> '' AND f.kind = 'call.finished') ORDER BY e.seq`, settled)
 	if err != nil {
 		return err
 	}

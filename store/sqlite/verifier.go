@@ -101,7 +101,7 @@ func (v *verifier) end() {
 		v.fault(h.anchor.seq, "its signature is missing.")
 	}
 	if h.doubt != 0 {
-		v.fault(h.doubt, "from here on the log cannot be vouched for: when it was opened, the database and the head file outside it did not agree.")
+		v.fault(h.doubt, "from here on the log cannot be vouched for: when it was opened, the database and the head file outside it did not agree. One of them was changed, or the machine stopped without warning and the newest reads were lost.")
 	}
 }
 

@@ -231,9 +231,3 @@ func (w *writer) setLogID(ctx context.Context, id logID) error {
 
 // micros is a time from a column.
 func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
-
-// isUnique says whether err is a second row where there may be one.
-func isUnique(err error) bool {
-	var se sqlite3.Error
-	return errors.As(err, &se) && se.ExtendedCode == sqlite3.ErrConstraintUnique
-}

@@ -32,14 +32,14 @@ CREATE TABLE anchors (
 -- Finished calls, for listings; everything about one is in its call.finished event.
 CREATE TABLE calls (
     pos     INTEGER PRIMARY KEY,  -- start in unix microseconds, UTC, moved up to be unique: the order of listings
-    id      TEXT    NOT NULL UNIQUE,
+    id      TEXT    NOT NULL,
     seq     INTEGER NOT NULL,     -- of its call.finished event
     server  TEXT    NOT NULL,
     class   TEXT    NOT NULL,     -- read | write | destroy | execute
     answer  TEXT    NOT NULL,     -- how the question ended; '' when nobody was asked
     outcome TEXT    NOT NULL      -- done | failed | refused | withheld | unknown
 ) STRICT;
-CREATE INDEX calls_server ON calls (server, pos);
+CREATE INDEX calls_server ON calls (server, pos) WHERE class <> 'read';
 
 -- Questions put to a person; the call and why it was asked are in the approval.asked event.
 CREATE TABLE requests (
