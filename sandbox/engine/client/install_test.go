@@ -257,14 +257,19 @@ func TestAnInterruptedInstallLeavesNothingAndStartsClean(t *testing.T) {
 	if err == nil {
 		t.Fatal("an interrupted installation has ended well")
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; {
-		s, err := e.Sweep(t.Context())
-		if err == nil && s.Zero() {
+	began, tick := time.Now(), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		status, err := e.Status(t.Context())
+		if err == nil && status.Instances == 0 {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left behind: %+v, %v", s, err)
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("still there: %+v, %v", status, err)
 		}
+	}
+	if s, err := e.Sweep(t.Context()); err != nil || !s.Zero() {
+		t.Errorf("left behind: %+v, %v", s, err)
 	}
 	close(r.hold)
 	if p, err := in.Install(t.Context(), serverRef, nil, nil); err != nil || p.Version != "1.2.3" {
