@@ -8,6 +8,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/store"
 )
 
@@ -118,7 +119,26 @@ func (d *Daemon) Shutdown(context.Context) error {
 	return nil
 }
 
-// Doctor implements httpapi.Backend.
-func (d *Daemon) Doctor(context.Context) (api.Doctor, error) {
-	return api.Doctor{Checks: []api.Check{}}, nil
+// Doctor implements httpapi.Backend: the machine's checks, and our own settings files.
+func (d *Daemon) Doctor(ctx context.Context) (api.Doctor, error) {
+	found, err := client.Doctor(ctx, client.Config{Data: d.config.Paths().Data})
+	if err != nil {
+		return api.Doctor{}, err
+	}
+	out := api.Doctor{Checks: []api.Check{}}
+	for _, c := range found {
+		out.Checks = append(out.Checks, api.Check(c))
+	}
+	out.Checks = append(out.Checks, settingsCheck(d.config.Problem()))
+	return out, nil
+}
+
+func settingsCheck(problem error) api.Check {
+	if problem == nil {
+		return api.Check{Name: "settings", State: "ok", Found: "every settings file is in force as it stands"}
+	}
+	return api.Check{
+		Name: "settings", State: "fail", Found: problem.Error(),
+		Consequence: "what the file said before stays in force", Mend: "correct the file; it is read again at once",
+	}
 }
