@@ -44,6 +44,7 @@ func (s *stage) importServers(ctx context.Context) error {
 
 func (s *stage) everything(context.Context) error {
 	act("A client starts the server “everything” by the command in its settings.")
+	say("The first start installs its package, in a sandbox that reaches the registry and nothing else.")
 	c, err := s.attach("everything")
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *stage) agentTries(ctx context.Context) error {
 			return errors.Join(err, other.leave())
 		}
 		lines := strings.Split(strings.TrimSpace(r.Text), "\n")
-		quote(lines[len(lines)-1])
+		quote(strings.Join(lines[max(0, len(lines)-2):], "\n")) // the refusal; the question comes before it
 		if !r.Failed {
 			return errors.Join(fmt.Errorf("the agent's own garita %s was accepted", strings.Join(try, " ")), other.leave())
 		}

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/garita-dev/garita/build/wire"
 )
 
 // The scripted MCP client is a process of its own, as a real one is: what it starts counts as the
@@ -22,8 +24,8 @@ type order struct {
 
 // reply is what came of it.
 type reply struct {
-	Text   string `json:"text"`
-	Failed bool   `json:"failed"` // the tool or the program says so
+	Text   string
+	Failed bool // the tool or the program says so
 }
 
 // client plays an MCP client on one entry of a settings file: client CONFIG ENTRY.
@@ -35,28 +37,27 @@ func client(args []string) error {
 	if err != nil {
 		return err
 	}
-	w, err := connect(cmd)
+	w, err := wire.Start(cmd)
 	if err != nil {
 		return err
 	}
-	tools, err := w.handshake()
+	name, tools, err := w.Handshake("demo")
 	if err != nil {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(reply{Text: tools}); err != nil {
+	if err := out.Encode(reply{Text: fmt.Sprintf("%s, %d tools: %s", name, len(tools), strings.Join(tools, ", "))}); err != nil {
 		return err
 	}
 	orders := json.NewDecoder(os.Stdin)
 	for {
 		var o order
-		if err := orders.Decode(&o); err == io.EOF {
-			w.in.Close()
-			return cmd.Wait()
+		if err := orders.Decode(&o); errors.Is(err, io.EOF) {
+			return w.Close()
 		} else if err != nil {
 			return err
 		}
-		r, err := w.obey(o)
+		r, err := obey(w, o)
 		if err != nil {
 			return err
 		}
@@ -106,105 +107,11 @@ func withoutComments(text []byte) []byte {
 	return []byte(strings.Join(kept, "\n"))
 }
 
-// wire speaks newline-delimited JSON-RPC with one server, one request at a time.
-type wire struct {
-	in  io.WriteCloser
-	out *bufio.Reader
-	id  int
-}
-
-func connect(cmd *exec.Cmd) (*wire, error) {
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &wire{in: in, out: bufio.NewReader(out)}, cmd.Start()
-}
-
-func (w *wire) send(message map[string]any) error {
-	message["jsonrpc"] = "2.0"
-	line, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
-	_, err = w.in.Write(append(line, '\n'))
-	return err
-}
-
-// ask sends a request and waits for its answer; what else arrives meanwhile is passed over.
-func (w *wire) ask(method string, params, result any) error {
-	w.id++
-	if err := w.send(map[string]any{"id": w.id, "method": method, "params": params}); err != nil {
-		return err
-	}
-	for {
-		line, err := w.out.ReadBytes('\n')
-		if err != nil {
-			return fmt.Errorf("%s: the server's side ended: %w", method, err)
-		}
-		var answer struct {
-			ID     *int            `json:"id"`
-			Method string          `json:"method"`
-			Result json.RawMessage `json:"result"`
-			Error  *struct {
-				Message string `json:"message"`
-			} `json:"error"`
-		}
-		if json.Unmarshal(line, &answer) != nil || answer.ID == nil || *answer.ID != w.id || answer.Method != "" {
-			continue
-		}
-		if answer.Error != nil {
-			return fmt.Errorf("%s: %s", method, answer.Error.Message)
-		}
-		return json.Unmarshal(answer.Result, result)
-	}
-}
-
-// handshake begins the session and says which tools there are.
-func (w *wire) handshake() (string, error) {
-	hello := map[string]any{
-		"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "demo", "version": "1"},
-	}
-	var server struct {
-		Info struct{ Name, Version string } `json:"serverInfo"`
-	}
-	if err := w.ask("initialize", hello, &server); err != nil {
-		return "", err
-	}
-	if err := w.send(map[string]any{"method": "notifications/initialized"}); err != nil {
-		return "", err
-	}
-	var list struct{ Tools []struct{ Name string } }
-	if err := w.ask("tools/list", map[string]any{}, &list); err != nil {
-		return "", err
-	}
-	names := make([]string, 0, len(list.Tools))
-	for _, t := range list.Tools {
-		names = append(names, t.Name)
-	}
-	return fmt.Sprintf("%s %s, %d tools: %s", server.Info.Name, server.Info.Version, len(names), strings.Join(names, ", ")), nil
-}
-
-func (w *wire) obey(o order) (reply, error) {
+func obey(w *wire.Client, o order) (reply, error) {
 	if len(o.Shell) > 0 {
 		out, err := exec.Command(o.Shell[0], o.Shell[1:]...).CombinedOutput()
 		return reply{Text: string(out), Failed: err != nil}, nil
 	}
-	var result struct {
-		Content []struct{ Text string }
-		IsError bool
-	}
-	if err := w.ask("tools/call", map[string]any{"name": o.Tool, "arguments": o.Args}, &result); err != nil {
-		return reply{}, err
-	}
-	var text []string
-	for _, c := range result.Content {
-		text = append(text, c.Text)
-	}
-	return reply{Text: strings.Join(text, "\n"), Failed: result.IsError}, nil
+	r, err := w.Call(o.Tool, o.Args)
+	return reply(r), err
 }

@@ -71,19 +71,22 @@ func (s *stage) left() (processes, mounts, groups []string) {
 	return processes, mounts, groups
 }
 
-// controlGroups is every control group of this machine that this process can see.
+// controlGroups is every control group below our own.
 func controlGroups() map[string]bool {
 	found := map[string]bool{}
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			found[path] = strings.Contains(path, "garita") // others come and go by themselves
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(own)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 || fields[2] == "/" {
+			continue // the top holds everyone's
 		}
-		return nil
-	})
-	for path, ours := range found {
-		if !ours {
-			delete(found, path)
-		}
+		dir := filepath.Join("/sys/fs/cgroup", strings.TrimPrefix(fields[1], "name="), fields[2])
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				found[path] = true
+			}
+			return nil
+		})
 	}
 	return found
 }

@@ -39,8 +39,17 @@ func say(format string, args ...any) { write("   "+format, args...) }
 func quote(text string) {
 	text = strings.TrimRight(text, "\n")
 	for line := range strings.SplitSeq(text, "\n") {
-		write("   \x1b[2m│\x1b[0m %s", strings.Map(visible, line))
+		write("   \x1b[2m│\x1b[0m %s", strings.Map(visible, short(line)))
 	}
+}
+
+// short cuts a line that would fill the screen.
+func short(line string) string {
+	const most = 180
+	if r := []rune(line); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return line
 }
 
 func visible(r rune) rune {
