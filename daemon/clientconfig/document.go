@@ -26,7 +26,24 @@ type document struct {
 	enc     encoding
 	root    *hujson.Object
 	key     string         // under which the servers are
+	seen    mark           // the last place whose line was asked for
 	servers *hujson.Object // by the client's names
+}
+
+// maxServers bounds the entries of a file; nobody has more, and each costs a look at this machine.
+const maxServers = 500
+
+// mark is an offset and its line, from where later lines are counted.
+type mark struct{ offset, line int }
+
+// line is the line of an offset, cheap for offsets that grow.
+func (d *document) line(offset int) int {
+	if d.seen.line == 0 || offset < d.seen.offset {
+		d.seen = mark{0, 1}
+	}
+	d.seen.line += bytes.Count(d.text[d.seen.offset:offset], []byte("\n"))
+	d.seen.offset = offset
+	return d.seen.line
 }
 
 // containers are the keys under which clients keep stdio servers, most used first.
@@ -143,6 +160,9 @@ func (d *document) find() error {
 			} else {
 				return fmt.Errorf("%s: %q is not an object: %w", d.place(v.StartOffset), key, errdefs.ErrInvalidArgument)
 			}
+		}
+		if len(obj.Members) > maxServers {
+			return fmt.Errorf("%d servers, more than %d: %w", len(obj.Members), maxServers, errdefs.ErrInvalidArgument)
 		}
 		d.key, d.servers = key, obj
 		return d.unique(obj, strconv.Quote(key))

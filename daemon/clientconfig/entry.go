@@ -40,7 +40,7 @@ var known = append([]string{"command", "args", "env", "cwd", "envFile", "type", 
 // and notes that clients skip.
 func (d *document) read(m hujson.ObjectMember) (e entry, ok bool) {
 	e.name = text(m.Name)
-	e.line, _ = position(d.text, m.Name.StartOffset)
+	e.line = d.line(m.Name.StartOffset)
 	obj, isObject := m.Value.Value.(*hujson.Object)
 	if !isObject {
 		if strings.HasPrefix(e.name, "_") || strings.HasPrefix(e.name, "$") || strings.HasPrefix(e.name, "/") {

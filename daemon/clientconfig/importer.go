@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -83,11 +84,14 @@ func (im *Importer) Plan(ctx context.Context, from string, existing []sandbox.Se
 // planWhole reads a file again, a few times, when it ends in the middle: its owner may be writing.
 func (im *Importer) planWhole(ctx context.Context, file, client string, existing []sandbox.Server) (Plan, error) {
 	for try := 0; ; try++ {
-		data, _, err := readAt(file)
+		data, info, err := readAt(file)
 		if err != nil {
 			return Plan{}, notFound(err)
 		}
 		p, err := NewPlan(data, file, client, existing, im.host)
+		if sys, ok := info.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
+			p.Notices = append(p.Notices, "The file has other names (hard links); rewiring changes it under this one only.")
+		}
 		if !errors.Is(err, errCut) || try == 3 {
 			return p, err
 		}

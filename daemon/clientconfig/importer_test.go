@@ -183,6 +183,66 @@ func TestRestoreAfterAnEdit(t *testing.T) {
 	}
 }
 
+func TestRestoreSaysWhatWasAdded(t *testing.T) {
+	b := newBench(t, twoServers)
+	b.rewire()
+	b.write(strings.Replace(b.read(), `{"command": "/opt/garita", "args": ["connect", "mem"`, `{"disabled": true, "command": "/elsewhere/garita", "args": ["connect", "mem"`, 1))
+	got := b.restore()
+	if len(got) != 1 || !got[0].Done || !strings.Contains(got[0].Note, "mem had disabled added") {
+		t.Errorf("got %+v", got)
+	}
+	if b.read() != twoServers {
+		t.Errorf("not as before: %q", b.read())
+	}
+}
+
+func TestHardLinkedSettings(t *testing.T) {
+	b := newBench(t, twoServers)
+	if err := os.Link(b.file, b.file+".other"); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.plan(b.file); !strings.Contains(strings.Join(p.Notices, ""), "hard links") {
+		t.Errorf("notices %v", p.Notices)
+	}
+}
+
+// TestImportedIsDeclared takes every sample through servers.yaml: what is imported must read back
+// as the same server.
+func TestImportedIsDeclared(t *testing.T) {
+	dir := t.TempDir()
+	paths := config.Paths{
+		Config: filepath.Join(dir, "c"), State: filepath.Join(dir, "s"), Data: filepath.Join(dir, "d"), Run: filepath.Join(dir, "r"), Home: "/home/ana",
+	}
+	store, err := config.Open(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := [][]byte{[]byte(`{"mcpServers":{"odd one":{"command":"npx","args":["x","","a b","it's","${D:-# no}","\n","true","\u2028","- y","é","/srv/w"],"env":{"A":"","B":"no","C":"\t1e3"}}}}`)}
+	for _, file := range corpus(t) {
+		samples = append(samples, sample(t, file[len("testdata/"):]))
+	}
+	var n int
+	for _, data := range samples {
+		p, err := NewPlan(data, "/srv/claude.json", "c", store.Servers(), fakeHost("/home/ana", map[string]Kind{"/srv/w": Dir}))
+		if err != nil {
+			continue
+		}
+		if err := store.Put(p.Servers()...); err != nil {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		for _, want := range p.Servers() {
+			n++
+			got, _ := store.Server(want.Name)
+			if d := cmp.Diff(got, want); d != "" {
+				t.Error(d)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("only %d servers were imported: the test proves little", n)
+	}
+}
+
 func TestRestoreLosesNothing(t *testing.T) {
 	t.Run("the file is gone", func(t *testing.T) {
 		b := newBench(t, twoServers)

@@ -288,6 +288,7 @@ func TestWholeFileRefused(t *testing.T) {
 		"not text":                 {"{\"a\":\n\"\xff\"}", "line 2, column 2"},
 		"half a UTF-16 unit":       {"\xff\xfe{", "UTF-16"},
 		"too deep":                 {strings.Repeat("[", 100000), "nested"},
+		"a crowd":                  {`{"mcpServers":{"a":1` + crowd(maxServers) + `}}`, "more than"},
 		"an odd escape":            {`{"mcpServers":{"a":{"env":{"T":"hunter2\q"}}}}`, "not valid JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,6 +301,14 @@ func TestWholeFileRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func crowd(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":1`, i)
+	}
+	return b.String()
 }
 
 func TestTenMegabytes(t *testing.T) {

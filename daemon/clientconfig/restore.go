@@ -105,7 +105,7 @@ func (im *Importer) merge(r record, now, original []byte) (Restored, error) {
 	if len(left) == 0 {
 		return out, im.forget(r)
 	}
-	out.Note += fmt.Sprintf("; %s; the file as it was is kept in %s", strings.Join(left, ", "), im.backup(r.Before))
+	out.Note += fmt.Sprintf("; %s; the file as it was before Garita is kept in %s", strings.Join(left, ", "), im.backup(r.Before))
 	return out, im.close(r)
 }
 

@@ -121,11 +121,27 @@ func putBack(current, original []byte, client string, entries []rewired) (out []
 		case !now.isRewired(v, e, client):
 			left = append(left, show(e.Entry)+" has been changed")
 		default:
+			if extra := additions(v); extra != "" {
+				left = append(left, fmt.Sprintf("%s had %s added, which is gone", show(e.Entry), extra))
+			}
 			current = now.splice(v, was.raw(old))
 			done++
 		}
 	}
 	return current, done, left, nil
+}
+
+// additions lists the members that somebody has added to a rewired entry.
+func additions(v *hujson.Value) string {
+	var names []string
+	if obj, ok := v.Value.(*hujson.Object); ok {
+		for _, m := range obj.Members {
+			if name := text(m.Name); name != "command" && name != "args" {
+				names = append(names, show(name))
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // isRewired says whether v is exactly what rewiring writes, however it is laid out now.
