@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a program that uses bin/ as an ordinary user. Root's own folders are closed to that user, so
-# for root the program and bin/ are copied to where anyone may read them, and removed afterwards.
+# for root the program, with what lies beside it, and bin/ are copied to where anyone may read them, and removed afterwards.
 #
 #   build/staged.sh PROGRAM [ARG …]
 set -eu
@@ -13,6 +13,6 @@ stage=$(mktemp -d /tmp/garita-stage-XXXXXX)
 trap 'rm -rf "$stage"' EXIT
 chmod 755 "$stage"
 cp -RL bin "$stage/bin"
-cp "$program" "$stage/"
+cp -R "$(dirname "$program")" "$stage/programs"
 echo "This is root's shell; what follows runs as an ordinary user, as it would on your own machine." >&2
-GARITA_BIN=$stage/bin build/rootless.sh "$stage/$(basename "$program")" "$@"
+GARITA_BIN=$stage/bin build/rootless.sh "$stage/programs/$(basename "$program")" "$@"

@@ -30,7 +30,7 @@ func (s *stage) importServers(ctx context.Context) error {
 	act("An MCP client's settings name two npm servers. Today they would run with all your rights.")
 	quote(s.before)
 	say("Garita takes them over, installs them in a sandbox, and points the client at itself.")
-	if err := s.run(ctx, "import", "--from", s.config, "--rewire", "--yes"); err != nil {
+	if err := s.run(ctx, "import", "--from", "claude-desktop", "--rewire", "--yes"); err != nil {
 		return err
 	}
 	after, err := os.ReadFile(s.config)

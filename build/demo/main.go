@@ -97,7 +97,7 @@ func newStage(yes bool) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{yes: yes, garita: garita, dir: dir, shop: filepath.Join(dir, "shop"), config: filepath.Join(dir, "claude_desktop_config.json"), groups: controlGroups()}
+	s := &stage{yes: yes, garita: garita, dir: dir, shop: filepath.Join(dir, "shop"), config: filepath.Join(dir, "config/Claude/claude_desktop_config.json"), groups: controlGroups()}
 	if err := s.furnish(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

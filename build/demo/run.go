@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// environment is ours with the temporary home.
+// environment is ours with the temporary home, where Claude Desktop's settings are the sample's.
 func (s *stage) environment() []string {
-	return append(os.Environ(), "GARITA_HOME="+s.home(), "NO_COLOR=1")
+	return append(os.Environ(), "GARITA_HOME="+s.home(), "XDG_CONFIG_HOME="+filepath.Join(s.dir, "config"), "NO_COLOR=1")
 }
 
 // run runs one garita command, shows it and what it printed.
