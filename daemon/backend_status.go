@@ -25,7 +25,7 @@ func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page,
 		Home: d.config.Paths().State, CallsToday: today,
 	}
-	s.OK = len(s.Warnings) == 0 && engine.name == engineReady
+	s.OK = engine.name == engineReady && d.config.Problem() == nil
 	s.Sentence = sentence(s)
 	return s, nil
 }

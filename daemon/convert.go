@@ -8,6 +8,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -112,8 +113,31 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// object is what the call is about, for the monospaced line.
-func object(c approvals.Call) string { return string(c.Server) + " · " + c.Tool }
+// about is the arguments that name what a call is about, the most telling first.
+var about = []string{"path", "file_path", "command", "query", "sql", "url", "uri", "source", "name"}
+
+// object is what the call is about, for the monospaced line: its path, command or query, else the tool.
+func object(c approvals.Call) string {
+	members, err := protocol.Members(c.Arguments)
+	if err != nil {
+		return c.Tool
+	}
+	for _, name := range about {
+		if text := protocol.Text(members[name]); text != "" {
+			return bounded(text)
+		}
+	}
+	return c.Tool
+}
+
+// bounded cuts text for one line; the arguments are there in full beside it.
+func bounded(s string) string {
+	const limit = 300
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
 
 // stays says where the effect stays.
 func stays(c approvals.Call) string {
