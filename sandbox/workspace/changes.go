@@ -225,11 +225,11 @@ func (c *comparison) settle(n *node, host *os.File, hs stat) (bool, error) {
 	if err != nil || !equal {
 		return false, err
 	}
-	now := fingerprint{stat: hs, Settled: &upper}
-	if fp.same(hs) {
-		now.Hash = fp.Hash
+	if !fp.same(hs) || fp.Late {
+		fp = takePrint(host, n.name, hs, hashFileLimit)
 	}
-	c.folder.base.set(n.path, now)
+	fp.Settled = &upper
+	c.folder.base.set(n.path, fp)
 	return true, nil
 }
 

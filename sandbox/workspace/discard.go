@@ -93,34 +93,37 @@ func (w *workspace) discardFolder(ctx context.Context, f *folder, diffs []differ
 		return nil, nil, err
 	}
 	defer u.close()
+	undone := map[string]fingerprint{}
 	for _, d := range backwards(diffs) {
 		if err := ctx.Err(); err != nil {
 			return done, left, err
 		}
-		if err := u.undo(ctx, d); err != nil {
+		fp, err := u.undo(ctx, d)
+		if err != nil {
 			d.Held = err.Error()
 			left = append(left, d.Change)
 			continue
 		}
 		done = append(done, d.Change)
+		undone[d.raw] = fp
 	}
-	return done, left, w.absorb(f, done)
+	return done, left, w.absorb(f, undone)
 }
 
 // absorb takes in what Discard did as nobody's effect, and ends the holds on it.
-func (w *workspace) absorb(f *folder, done []sandbox.Change) error {
+func (w *workspace) absorb(f *folder, undone map[string]fingerprint) error {
 	if err := w.lock(); err != nil {
 		return err
 	}
 	defer w.mu.Unlock()
-	for _, c := range done {
-		raw, err := DecodePath(c.Path)
-		if err != nil {
-			return err
-		}
-		f.base.drop(raw)
+	for raw, fp := range undone {
 		f.tree.forget(raw)
 		delete(w.holds, place{f.n, raw})
+		if fp.kind() == kindNone {
+			f.base.drop(raw)
+		} else {
+			f.base.set(raw, fp)
+		}
 	}
 	return errors.Join(w.scan(absorbed), w.save())
 }
@@ -165,32 +168,33 @@ func (u *undoer) close() {
 	_ = u.merged.Close()
 }
 
-// undo makes one path of the merged tree what the host has now.
-func (u *undoer) undo(ctx context.Context, d difference) error {
+// undo makes one path of the merged tree what the host has now, and fingerprints that.
+func (u *undoer) undo(ctx context.Context, d difference) (fingerprint, error) {
 	dir, name := split(d.raw)
 	into, err := openDir(u.merged, dir)
 	if gone(err) && d.host.kind() == kindNone {
-		return nil
+		return fingerprint{}, nil
 	}
 	if err != nil {
-		return err
+		return fingerprint{}, err
 	}
 	defer into.Close()
 	from, err := openDir(u.host, dir)
 	if err != nil && !gone(err) {
-		return err
+		return fingerprint{}, err
 	}
 	if from != nil {
 		defer from.Close()
 	}
 	hs, err := statAt(from, name)
 	if err != nil {
-		return err
+		return fingerprint{}, err
 	}
-	return u.restore(ctx, from, into, name, hs)
+	fp := takePrint(from, name, hs, hashFileLimit)
+	return fp, restore(ctx, from, into, name, hs)
 }
 
-func (u *undoer) restore(ctx context.Context, from, into *os.File, name string, hs stat) error {
+func restore(ctx context.Context, from, into *os.File, name string, hs stat) error {
 	have, err := statAt(into, name)
 	if err != nil {
 		return err

@@ -189,8 +189,17 @@ func (o *observer) firstSeen(n *node) (fingerprint, error) {
 	return fp, nil
 }
 
-// print fingerprints a file of the host; beyond the bounds the status alone has to do.
+// print fingerprints a file of the host, within the bounds of this scan.
 func (o *observer) print(dir *os.File, name string, st stat) fingerprint {
+	limit := min(hashFileLimit, o.budget)
+	if st.kind() == kindFile && st.Size <= limit {
+		o.budget -= st.Size
+	}
+	return takePrint(dir, name, st, limit)
+}
+
+// takePrint fingerprints a file of the host; of a file larger than limit the status has to do.
+func takePrint(dir *os.File, name string, st stat, limit int64) fingerprint {
 	fp := fingerprint{stat: st}
 	switch st.kind() {
 	case kindSymlink:
@@ -198,11 +207,9 @@ func (o *observer) print(dir *os.File, name string, st stat) fingerprint {
 			fp.Hash = hashString(target)
 		}
 	case kindFile:
-		if st.Size > hashFileLimit || st.Size > o.budget {
-			return fp
+		if st.Size <= limit {
+			fp.Hash = hashAt(dir, name, st)
 		}
-		o.budget -= st.Size
-		fp.Hash = hashAt(dir, name, st)
 	case kindNone, kindDir, kindOther, kindWhiteout:
 	}
 	return fp

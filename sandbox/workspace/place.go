@@ -349,13 +349,10 @@ func (p *placer) now(d difference) (fingerprint, error) {
 	if err != nil || st.kind() == kindNone {
 		return deleted, err
 	}
-	fp := fingerprint{stat: st}
+	fp := takePrint(parent, name, st, hashFileLimit)
 	if d.upper.kind() == kindFile || d.upper.kind() == kindSymlink {
 		upper := d.upper
 		fp.Settled = &upper
-	}
-	if st.kind() == kindFile && st.Size <= hashFileLimit {
-		fp.Hash = hashAt(parent, name, st)
 	}
 	return fp, nil
 }

@@ -138,22 +138,29 @@ func (s *scanner) hurried(n *node) bool {
 
 // list reads the names in n; new ones become children without a status.
 func (s *scanner) list(n *node) error {
+	names, there, err := s.read(n)
+	if err != nil || !there {
+		return err
+	}
+	return s.merge(n, names)
+}
+
+// read reads the names in n and whether it is opaque. A directory that was just removed or
+// replaced is not there: the next scan sees what came instead.
+func (s *scanner) read(n *node) (names []string, there bool, err error) {
 	n.listed = now()
 	f, err := openBeneath(s.upper, n.path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if gone(err) {
-		return nil // just removed or replaced: the next scan sees what came instead
+		return nil, false, nil
 	}
 	if err != nil {
-		return err
+		return nil, false, err
 	}
 	defer f.Close()
 	n.opaque = opaque(f)
-	names, err := namesOf(f)
-	if err != nil {
-		return err
-	}
+	names, err = namesOf(f)
 	slices.Sort(names)
-	return s.merge(n, names)
+	return names, true, err
 }
 
 func (s *scanner) merge(n *node, names []string) error {
@@ -223,13 +230,19 @@ func (s *scanner) changed(c *node, st stat, deep bool) error {
 		}
 		return s.dropChildren(c)
 	}
-	// Whether it is opaque is part of what is told, so list first; the children follow.
-	if err := s.list(c); err != nil {
+	// Whether it is opaque is part of what is told, so read first; the children follow.
+	names, there, err := s.read(c)
+	if err != nil {
 		return err
 	}
 	c.shows = c.parent.shows && !c.opaque
 	if err := s.tell(&was, c); err != nil {
 		return err
+	}
+	if there {
+		if err := s.merge(c, names); err != nil {
+			return err
+		}
 	}
 	return s.dir(c, false)
 }
