@@ -103,7 +103,11 @@ func arguments(c approvals.Call) json.RawMessage {
 
 // title is who wants what, in one sentence.
 func title(c approvals.Call) string {
-	return fmt.Sprintf("%s wants to %s", agentName(c.Principal), lowerFirst(c.Sentence))
+	who := agentName(c.Principal)
+	if c.Principal.Client == "" {
+		who = "The " + who
+	}
+	return fmt.Sprintf("%s wants to %s", who, lowerFirst(c.Sentence))
 }
 
 func lowerFirst(s string) string {
