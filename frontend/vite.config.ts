@@ -27,5 +27,7 @@ export default defineConfig({
     setupFiles: ["src/test/setup.ts"],
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
+    testTimeout: 60_000,
+    maxWorkers: 2,
   },
 });

@@ -4,6 +4,8 @@ import { useLink } from "@/api/events";
 import { useStatus } from "@/api/system";
 import { useWorkspaces } from "@/api/workspaces";
 import { useT, type Key } from "@/lib/i18n";
+import { tell } from "@/ui/failure";
+import { Foreign } from "@/ui/foreign";
 import { Icon, type IconName } from "@/ui/icon";
 import { Mark } from "@/ui/mark";
 import { Appearance } from "./appearance";
@@ -28,7 +30,7 @@ export function Rail({ search }: { search: () => void }) {
   const waiting = status.data?.waiting ?? 0;
   const counts: Partial<Record<string, ReactNode>> = {
     "/approvals": waiting > 0 && (
-      <span className="tabular rounded-full bg-lamp px-1.5 text-xs leading-[17px] font-[650] text-lamp-ink max-[900px]:absolute max-[900px]:top-0 max-[900px]:right-1 max-[900px]:px-1 max-[900px]:leading-[14px]">
+      <span className="tabular rounded-full bg-lamp px-1.5 text-xs leading-[17px] font-[650] text-lamp-ink max-[900px]:absolute max-[900px]:-top-1 max-[900px]:-right-1.5 max-[900px]:px-1 max-[900px]:leading-[15px]">
         {waiting}
       </span>
     ),
@@ -80,15 +82,17 @@ function Foot() {
   const t = useT();
   const status = useStatus();
   const link = useLink();
-  const down = link === "down" || status.isError;
+  const down = link === "down";
   const data = status.data;
+  const bad = down || status.isError || data?.ok === false;
+  const sentence = down ? t("foot.unreachable") : status.isError ? tell(status.error).title : (data?.sentence ?? t("foot.asking"));
   return (
     <p role="status" className={`m-0 px-2 text-sm text-ink3 ${narrow}`}>
-      <span className={`flex items-start gap-1.5 ${down || data?.ok === false ? "text-no" : ""}`}>
-        {(down || data?.ok === false) && <Icon name="warn" size={13} className="mt-0.5" />}
-        {down ? t("foot.unreachable") : (data?.sentence ?? t("foot.asking"))}
+      <span className={`flex items-start gap-1.5 ${bad ? "text-no" : ""}`}>
+        {bad && <Icon name="warn" size={13} className="mt-0.5" />}
+        <Foreign text={sentence} />
       </span>
-      {!down && data && (
+      {!bad && data && (
         <span className="tabular">
           {t("foot.servers", { n: data.servers })} · {t("foot.running", { n: data.running })}
         </span>

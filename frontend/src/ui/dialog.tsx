@@ -36,7 +36,7 @@ export function Dialog({ labelledBy, close, className, children }: Props) {
       ref={ref}
       aria-labelledby={labelledBy}
       className={cx(
-        "m-auto max-h-[min(88vh,860px)] w-[720px] max-w-[calc(100vw-32px)] flex-col overflow-hidden rounded-xl border border-line2 bg-surface p-0 text-ink shadow-float open:flex",
+        "m-auto max-h-[min(92vh,860px)] w-[720px] max-w-[calc(100vw-32px)] flex-col overflow-hidden rounded-xl border border-line2 bg-surface p-0 text-ink shadow-float open:flex",
         className,
       )}
     >

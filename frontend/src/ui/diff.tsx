@@ -58,14 +58,21 @@ function DiffLine({ line, first }: { line: Line; first: boolean }) {
   if (line.kind === "hunk") return first ? null : <div className="my-1 border-t border-dashed border-line2" />;
   return (
     <div className={cx("flex", looks[line.kind])}>
-      <span aria-hidden className="tabular w-9 shrink-0 pr-2 text-right text-xs leading-[1.7] text-ink3 select-none">
-        {line.after ?? line.before}
-      </span>
-      <span className="w-4 shrink-0 select-none">{signs[line.kind]}</span>
+      <Gutter n={line.before} />
+      <Gutter n={line.after} />
+      <span className="w-5 shrink-0 pl-1 select-none">{signs[line.kind]}</span>
       <code className="foreign min-w-0 flex-1 pr-3 whitespace-pre-wrap">
         <DiffText line={line} />
       </code>
     </div>
+  );
+}
+
+function Gutter({ n }: { n: number | undefined }) {
+  return (
+    <span aria-hidden className="tabular w-8 shrink-0 pr-2 text-right text-xs leading-[1.7] text-ink3 select-none max-[560px]:hidden">
+      {n}
+    </span>
   );
 }
 

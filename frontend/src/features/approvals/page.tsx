@@ -6,6 +6,7 @@ import { Bones } from "@/ui/bones";
 import { EmptyState } from "@/ui/empty-state";
 import { Failure, tell } from "@/ui/failure";
 import { LiveChip } from "@/ui/live-chip";
+import { Mark } from "@/ui/mark";
 import { Page } from "@/ui/page";
 import { AnsweredList } from "./answered-list";
 import { WaitingItem } from "./waiting-item";
@@ -18,7 +19,11 @@ export function ApprovalsPage({ compact = false }: { compact?: boolean }) {
   const approvals = useApprovals();
   const waiting = approvals.data ?? [];
   return (
-    <Page title={t("nav.approvals")} beside={<LiveChip link={link} />}>
+    <Page
+      title={t("nav.approvals")}
+      beside={<LiveChip link={link} />}
+      actions={compact && <Mark lit={waiting.length > 0} />}
+    >
       <div className="h-full overflow-y-auto">
         {approvals.isPending && <Bones rows={5} />}
         {approvals.isError && !approvals.data && (

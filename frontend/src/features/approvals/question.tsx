@@ -51,21 +51,21 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
             {!raw && <p className="m-0 text-ink3">{t("call.arguments.none")}</p>}
           </div>
         </Section>
-        <Section>
-          <Facts
-            facts={[
-              [
-                t("approval.why"),
-                <>
-                  {call.reason} <span className="text-ink3">({call.rule})</span>
-                  {call.class_why && <span className="block text-ink2">{call.class_why}</span>}
-                </>,
-              ],
-              [t("approval.before"), approval.before],
-              [t("approval.reaches"), approval.reaches],
-            ]}
-          />
-        </Section>
+      </div>
+      <div className="border-t border-line px-[22px] py-3">
+        <Facts
+          facts={[
+            [
+              t("approval.why"),
+              <>
+                {call.reason} <span className="text-ink3">{call.rule}</span>
+                {call.class_why && <span className="block text-ink2">{call.class_why}</span>}
+              </>,
+            ],
+            [t("approval.before"), approval.before],
+            [t("approval.reaches"), approval.reaches],
+          ]}
+        />
       </div>
     </>
   );

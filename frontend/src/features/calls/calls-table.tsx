@@ -40,15 +40,8 @@ export function CallsTable({ calls, chosen, choose, end, foot }: Props) {
   }, [last, rows.length, end]);
 
   return (
-    <div
-      ref={scroller}
-      role="grid"
-      aria-label={t("calls.table")}
-      aria-rowcount={rows.length + 1}
-      className="h-full overflow-y-auto"
-      tabIndex={-1}
-      onKeyDown={onKeyDown}
-    >
+    <div ref={scroller} className="h-full overflow-y-auto">
+      <div role="grid" aria-label={t("calls.table")} aria-rowcount={rows.length + 1} tabIndex={-1} onKeyDown={onKeyDown}>
       <div role="rowgroup" className="sticky top-0 z-10 bg-bg">
         <div role="row" aria-rowindex={1} className="flex border-b border-line px-2.5 text-sm text-ink3">
           {columns.map((c, i) => {
@@ -76,6 +69,7 @@ export function CallsTable({ calls, chosen, choose, end, foot }: Props) {
             />
           );
         })}
+      </div>
       </div>
       <div className="px-5 py-3 text-sm text-ink3">{foot}</div>
     </div>

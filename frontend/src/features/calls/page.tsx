@@ -44,7 +44,7 @@ export function CallsPage() {
       actions={<FilterBar q={q} show={show} change={(next) => void navigate({ search: (s) => ({ ...s, ...next }), replace: true })} />}
     >
       <div className="flex h-full">
-        <div className="min-w-0 flex-1">
+        <div className="@container min-w-0 flex-1">
           {list.isPending && <Bones rows={14} />}
           {list.isError && !all && (
             <div className="p-6">

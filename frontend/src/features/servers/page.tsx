@@ -25,7 +25,7 @@ export function ServersPage() {
   return (
     <Page title={t("nav.servers")} beside={<LiveChip link={link} />}>
       <div className="flex h-full">
-        <div className="min-w-0 flex-1 overflow-y-auto">
+        <div className="@container min-w-0 flex-1 overflow-y-auto">
           {servers.isPending && <Bones rows={7} />}
           {servers.isError && !servers.data && (
             <div className="p-6">

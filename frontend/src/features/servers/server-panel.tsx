@@ -30,7 +30,9 @@ export function ServerPanel({ server, tab, setTab, close }: Props) {
       close={close}
       title={
         <div className="flex items-center gap-2.5">
-          <Foreign text={server.name} className="text-md font-[620]" />
+          <h2 className="m-0 min-w-0 truncate text-md font-[620]">
+            <Foreign text={server.name} />
+          </h2>
           <span className="flex items-center gap-1.5 text-ink2">
             <StateDot state={server.state} />
             {t(`state.${server.state}` as Key)}

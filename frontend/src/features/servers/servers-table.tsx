@@ -22,19 +22,19 @@ export function ServersTable({ servers, chosen, choose }: Props) {
   return (
     <table aria-label={t("servers.table")} className="w-full table-fixed border-collapse">
       <colgroup>
-        <col className="w-[190px]" />
-        <col className="w-[150px] max-[620px]:w-[110px]" />
-        <col />
-        <col className="w-[170px] max-[1000px]:hidden" />
-        <col className="w-[190px] max-[1300px]:hidden" />
+        <col className="w-[190px] @max-[640px]:w-auto" />
+        <col className="w-[150px]" />
+        <col className="@max-[560px]:hidden" />
+        <col className="w-[170px] @max-[780px]:hidden" />
+        <col className="w-[150px] @max-[960px]:hidden" />
       </colgroup>
       <thead>
         <tr className="border-b border-line">
           <th scope="col" className={`${head} pl-5`}>{t("servers.name")}</th>
           <th scope="col" className={head}>{t("servers.state")}</th>
-          <th scope="col" className={head}>{t("servers.runs")}</th>
-          <th scope="col" className={`${head} max-[1000px]:hidden`}>{t("servers.workspace")}</th>
-          <th scope="col" className={`${head} max-[1300px]:hidden`}>{t("servers.limits")}</th>
+          <th scope="col" className={`${head} @max-[560px]:hidden`}>{t("servers.runs")}</th>
+          <th scope="col" className={`${head} @max-[780px]:hidden`}>{t("servers.workspace")}</th>
+          <th scope="col" className={`${head} @max-[960px]:hidden`}>{t("servers.limits")}</th>
         </tr>
       </thead>
       {servers.map((s) => (
@@ -64,16 +64,16 @@ function ServerRow({ server, chosen, choose }: { server: Server; chosen: boolean
             {server.instances.length > 1 && <span className="tabular text-ink3">× {server.instances.length}</span>}
           </span>
         </td>
-        <td className={cell}>
+        <td className={cx(cell, "@max-[560px]:hidden")}>
           <span className="block truncate font-mono text-sm text-ink2">
             <Foreign text={packageOf(server).name} />
           </span>
           {server.reason && <Foreign text={server.reason} className={cx("block truncate text-sm", server.state === "failed" ? "text-no" : "text-ink3")} />}
         </td>
-        <td className={cx(cell, "max-[1000px]:hidden")}>
+        <td className={cx(cell, "@max-[780px]:hidden")}>
           <span className={server.workspace === "direct" ? "text-no" : "text-ink2"}>{t(`mode.${server.workspace}` as Key)}</span>
         </td>
-        <td className={cx(cell, "text-ink2 max-[1300px]:hidden")}>
+        <td className={cx(cell, "text-ink2 @max-[960px]:hidden")}>
           {server.limits
             .slice(0, 2)
             .map((l) => l.value)
