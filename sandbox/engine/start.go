@@ -80,6 +80,7 @@ func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.Fil
 		return err
 	}
 	e.fillInfo(b)
+	b.inspectFolders(ctx)
 	return nil
 }
 
@@ -141,7 +142,7 @@ func (e *Engine) deleteContainer(ctx context.Context, c client.Container) error 
 }
 
 func (e *Engine) fillInfo(b *box) {
-	limits, notices := rootless.InForce(rootless.WithDefaults(b.launch.Limits), e.cfg.Cgroups)
+	limits, notices := rootless.InForce(rootless.WithDefaults(b.launch.Limits), e.cfg.Cgroups, e.cfg.Root)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.info = sandbox.InstanceInfo{

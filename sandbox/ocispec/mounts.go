@@ -9,6 +9,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/rootless"
 )
 
 // mounts lists everything visible inside, parents before children.
@@ -60,14 +61,16 @@ func hostMounts(in Input) []specs.Mount {
 func scratchMounts(in Input) []specs.Mount {
 	owner := fmt.Sprintf("uid=%d,gid=%d", UserID, UserID)
 	uid, gid, _ := strings.Cut(owner, ",")
+	// What is in them counts as memory where a control group counts; elsewhere this is the bound.
+	size := fmt.Sprintf("size=%d", rootless.WithDefaults(in.Launch.Limits).Memory)
 	all := []specs.Mount{
 		tmpfs("/run", "nodev", "noexec", "mode=755", "size=16384k"),
-		tmpfs("/tmp", "nodev", "mode=1777", "size=50%"),
-		tmpfs("/var/tmp", "nodev", "mode=1777", "size=50%"),
+		tmpfs("/tmp", "nodev", "mode=1777", size),
+		tmpfs("/var/tmp", "nodev", "mode=1777", size),
 		tmpfs("/home", "nodev", "mode=755", "size=1024k"),
 	}
 	if in.Home == "" {
-		return append(all, tmpfs(Home, "nodev", uid, gid, "mode=700", "size=50%"))
+		return append(all, tmpfs(Home, "nodev", uid, gid, "mode=700", size))
 	}
 	return append(all, bind(Bind{Source: in.Home, At: Home, Writable: true}))
 }

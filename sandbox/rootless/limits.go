@@ -8,8 +8,8 @@ import (
 )
 
 // InForce says which of l really hold with the control groups c, and in sentences for a person
-// which do not.
-func InForce(l sandbox.Limits, c Cgroups) (held []sandbox.LimitInForce, notices []string) {
+// which do not. root means root mode: the kernel does not bound the processes of real root's.
+func InForce(l sandbox.Limits, c Cgroups, root bool) (held []sandbox.LimitInForce, notices []string) {
 	by := map[int]string{1: "cgroup1", 2: "cgroup2"}[c.Version]
 	add := func(name, value, by string) {
 		held = append(held, sandbox.LimitInForce{Name: name, Value: value, By: by})
@@ -20,9 +20,12 @@ func InForce(l sandbox.Limits, c Cgroups) (held []sandbox.LimitInForce, notices 
 		add("memory", Bytes(l.Memory), "rlimit")
 		notices = append(notices, "Memory is limited for each process, not for the whole sandbox.")
 	}
-	if c.PIDs {
+	switch {
+	case c.PIDs:
 		add("pids", strconv.FormatInt(l.PIDs, 10), by)
-	} else {
+	case root:
+		notices = append(notices, "The number of processes is not limited on this host.")
+	default:
 		add("pids", strconv.FormatInt(l.PIDs, 10), "rlimit")
 	}
 	if c.CPU {

@@ -40,10 +40,16 @@ func (p *Pipes) Stderr() string {
 // Line writes a line and returns the next line of the answer, without its end.
 func (p *Pipes) Line(t testing.TB, line string) string {
 	t.Helper()
-	if _, err := io.WriteString(p.In, line+"\n"); err != nil {
+	written := make(chan error, 1)
+	go func() { // a long line does not fit into the pipes at once
+		_, err := io.WriteString(p.In, line+"\n")
+		written <- err
+	}()
+	got := p.Next(t)
+	if err := <-written; err != nil {
 		t.Fatalf("write to the server: %v (stderr: %s)", err, p.Stderr())
 	}
-	return p.Next(t)
+	return got
 }
 
 // Next returns the next line, without its end.

@@ -148,7 +148,7 @@ func (e *Engine) Rootless() bool { return !e.root }
 
 // Notices are sentences for the person about what does not hold on this host.
 func (e *Engine) Notices() []string {
-	_, notices := rootless.InForce(sandbox.DefaultLimits, e.cgroups)
+	_, notices := rootless.InForce(sandbox.DefaultLimits, e.cgroups, e.root)
 	if len(notices) > 0 && e.cgroups.Why != "" {
 		notices = append(notices, "No control groups: "+e.cgroups.Why+".")
 	}
