@@ -162,16 +162,16 @@ func (c *comparison) dir(n *node, host *os.File) error {
 			return err
 		}
 	}
-	if n.opaque && host != nil {
+	if !n.shows && host != nil {
 		return c.hidden(n, host)
 	}
 	return nil
 }
 
-// hidden adds what an opaque directory no longer shows of the host's.
+// hidden adds what an opaque directory, or one below it, does not show of the host's.
 func (c *comparison) hidden(n *node, host *os.File) error {
 	names, err := readNames(host, "")
-	if err != nil {
+	if err != nil && !gone(err) {
 		return err
 	}
 	for _, name := range names {

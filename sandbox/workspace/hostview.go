@@ -73,7 +73,7 @@ func (v *hostView) walk(path string, visit func(dir *os.File, path, name string,
 // walkHost is walk from an open directory, which stays the caller's.
 func walkHost(dir *os.File, path string, visit func(dir *os.File, path, name string, st stat) error) error {
 	names, err := readNames(dir, "")
-	if err != nil {
+	if err != nil && !gone(err) {
 		return err
 	}
 	slices.Sort(names)

@@ -159,6 +159,9 @@ func (s *scanner) read(n *node) (names []string, there bool, err error) {
 	defer f.Close()
 	n.opaque = opaque(f)
 	names, err = namesOf(f)
+	if gone(err) {
+		return nil, false, nil
+	}
 	slices.Sort(names)
 	return names, true, err
 }

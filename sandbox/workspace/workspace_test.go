@@ -229,6 +229,10 @@ func TestChangesAreByContent(t *testing.T) {
 			d.put(d.merged, "d/k=4")
 			d.put(d.merged, "d/n=5")
 		}, []string{"deleted file d/b", "deleted dir d/e", "deleted file d/e/c", "added file d/n"}},
+		"below an opaque directory": {[]string{"d/e/c=3"}, func(d *desk) {
+			d.must(os.RemoveAll(d.merged + "/d"))
+			d.put(d.merged, "d/e/f=5")
+		}, []string{"deleted file d/e/c", "added file d/e/f"}},
 		"file becomes directory": {[]string{"a=1"}, func(d *desk) {
 			d.must(os.Remove(d.merged + "/a"))
 			d.put(d.merged, "a/b=2")
