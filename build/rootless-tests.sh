@@ -37,16 +37,19 @@ tests=$(mktemp -d /tmp/garita-tests-XXXXXX)
 trap 'chmod -R u+w "$tests"; rm -rf "$tests"' EXIT
 chmod 755 "$tests"
 tree=$PWD
+path=$PWD/build/cache/testbin
 if [ "$(id -u)" = 0 ]; then
 	tree=$tests/tree
 	mkdir "$tree"
 	git ls-files -coz --exclude-standard | tar --null -T - --ignore-failed-read -cf - 2>/dev/null | tar -xf - -C "$tree"
 	cp -RL bin "$tree/bin"
+	cp -RL build/cache/testbin "$tests/bin"
 	[ ! -d frontend/dist ] || cp -R frontend/dist "$tree/frontend/"
 	if [ -d frontend/node_modules/playwright-core ]; then
 		mkdir -p "$tree/frontend/node_modules"
 		cp -R frontend/node_modules/playwright-core frontend/node_modules/axe-core "$tree/frontend/node_modules/"
 	fi
+	path=$tests/bin
 	if [ -d "$testdata" ]; then
 		cp -RL "$testdata" "$tests/testdata"
 		testdata=$tests/testdata
@@ -77,7 +80,7 @@ chmod 755 "$tests/run"
 
 status=0
 # shellcheck disable=SC2086 # lists of words
-GARITA_PACKAGES=$(echo $demanding) GARITA_BIN=$tree/bin build/rootless.sh "$tests/run" "$tests" "$tree" $flags >"$tests/results" || status=$?
+GARITA_PACKAGES=$(echo $demanding) GARITA_BIN=$tree/bin PATH=$path:$PATH build/rootless.sh "$tests/run" "$tests" "$tree" $flags >"$tests/results" || status=$?
 
 # test2json wants one package at a time: cut the stream at its marks.
 {

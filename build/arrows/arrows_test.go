@@ -48,8 +48,8 @@ func TestArrows(t *testing.T) {
 			}
 		}
 		for _, to := range p.inTests {
-			_, ours := inside(to)
-			if !ours || strings.HasSuffix(to, "test") || p.dir == "daemon/e2e" {
+			in, ours := inside(to)
+			if !ours || in == p.dir || strings.HasSuffix(to, "test") || p.dir == "daemon/e2e" {
 				continue // fakes and suites are for everybody's tests; transcripts may look anywhere
 			}
 			if why := refused(p.dir, to); why != "" {
@@ -103,6 +103,44 @@ func TestWailsIsTheVersionThatWasTried(t *testing.T) {
 	}
 	if !strings.Contains(string(text), "github.com/wailsapp/wails/v2 v2.16.0") {
 		t.Error("go.mod does not require github.com/wailsapp/wails/v2 v2.16.0")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, test := range []struct {
+		dir, to string
+		allowed bool
+	}{
+		{"sandbox", "context", true},
+		{"sandbox", "github.com/containerd/errdefs", true},
+		{"sandbox", "golang.org/x/sys/unix", false},
+		{"approvals", module + "/sandbox", true},
+		{"approvals", module + "/approvals/gate", false},
+		{"sandbox", module + "/approvals", false},
+		{"approvals/gate", module + "/sandbox", true},
+		{"approvals/gate", module + "/approvals/classify", true},
+		{"approvals/gate", module + "/store", false},
+		{"store/sqlite", module + "/sandbox/engine", false},
+		{"daemon/gateway", module + "/store", true},
+		{"daemon/gateway", module + "/store/sqlite", false},
+		{"daemon/httpapi", module + "/frontend", true},
+		{"daemon/httpapi", module + "/daemon", false},
+		{"daemon/api", module + "/sandbox", false},
+		{"daemon", module + "/sandbox/engine/client", true},
+		{"daemon", module + "/app/launch", false},
+		{"app", module + "/daemon/api", true},
+		{"app", module + "/daemon", false},
+		{"app/cmd/garita", module + "/daemon", true},
+		{"app/cmd/garita", module + "/daemon/httpapi", false},
+		{"main", module + "/app", true},
+		{"main", module + "/sandbox", false},
+		{"frontend", module + "/daemon/api", false},
+		{"build/demo", module + "/build/wire", true},
+		{"build/demo", module + "/sandbox", false},
+	} {
+		if why := refused(test.dir, test.to); (why == "") != test.allowed {
+			t.Errorf("%s importing %s: %q", test.dir, test.to, why)
+		}
 	}
 }
 
