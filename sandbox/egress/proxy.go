@@ -93,7 +93,11 @@ func (p *proxy) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 }
 
 func (p *proxy) report(f wire.Fetch) {
-	p.log.Info("registry request", "kind", f.Kind, "name", f.Name, "version", f.Version, "status", f.Status, "bytes", f.Bytes, "why", f.Why)
+	level := slog.LevelDebug // the daemon records what passed; what did not is worth a line here too
+	if f.Why != "" {
+		level = slog.LevelWarn
+	}
+	p.log.Log(context.Background(), level, "registry request", "kind", f.Kind, "name", f.Name, "version", f.Version, "status", f.Status, "bytes", f.Bytes, "why", f.Why)
 	p.mu.Lock()
 	p.bytes += f.Bytes
 	p.mu.Unlock()

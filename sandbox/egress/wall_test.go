@@ -31,15 +31,10 @@ import (
 	"github.com/garita-dev/garita/sandbox/image"
 )
 
-// TestMain makes this binary the wall, and the namespace's inhabitant, when it is started as such.
+// TestMain makes this binary the wall when it is started as such.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "egress":
-			os.Exit(egress.Main())
-		case "inhabitant":
-			os.Exit(inhabitant(os.Args[2:]))
-		}
+	if len(os.Args) > 1 && os.Args[1] == "egress" {
+		os.Exit(egress.Main())
 	}
 	os.Exit(m.Run())
 }

@@ -90,7 +90,7 @@ func (in *installer) run(ctx context.Context, req wire.Install, tools packages.T
 		return nil, err
 	}
 	defer stdio.close()
-	plan := packages.NewPlan(req.Ref, tools, egress.RegistryAddress)
+	plan := packages.NewPlan(exactly(req), tools, egress.RegistryAddress)
 	l := sandbox.Launch{
 		ID: sandbox.InstanceID("i" + randomHex()), Server: "npm-install", Group: "install",
 		Root: sandbox.Root{Toolchain: req.Toolchain}, Argv: plan.Argv, Env: plan.Env, Limits: installLimits,
@@ -115,6 +115,15 @@ func (in *installer) run(ctx context.Context, req wire.Install, tools packages.T
 		return nil, said.Err(req.Ref, exit)
 	}
 	return said, nil
+}
+
+// exactly is what npm is asked for: the lock's version, whatever the registry calls latest by now.
+func exactly(req wire.Install) sandbox.PackageRef {
+	ref := req.Ref
+	if req.Want != nil {
+		ref.Range = req.Want.Version
+	}
+	return ref
 }
 
 // installStdio is npm's standard files, and the lifeline, which the engine itself holds.

@@ -69,7 +69,7 @@ func isProgram(path string) bool {
 
 // versionIn is the version that a path names, as numbers: the newest compares highest.
 func versionIn(path string) []int {
-	for _, part := range strings.Split(path, "/") {
+	for _, part := range slices.Backward(strings.Split(path, "/")) {
 		if n, ok := numbers(strings.TrimPrefix(part, "v")); ok {
 			return n
 		}
