@@ -57,7 +57,7 @@ func (c *cli) eventLine(e api.AuditEvent) string {
 		}
 	}
 	return c.style.dim(pad(itoa(int(e.Seq)), 6)+"  "+e.At.Local().Format("2006-01-02 15:04:05")) +
-		"  " + pad(safe(e.Kind), 20) + "  " + strings.Join(about, "  ") + "  " + c.style.dim(oneLine(e.Body))
+		"  " + pad(safe(e.Kind), 20) + "  " + strings.Join(about, "  ") + "  " + c.style.dim(gist(e))
 }
 
 func pad(text string, width int) string {
