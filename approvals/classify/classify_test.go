@@ -178,3 +178,16 @@ func FuzzCall(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkCall(b *testing.B) {
+	d := classify.Definition{
+		Name: "read_text_file", Description: "Read the complete contents of a file from the file system as text.",
+		InputSchema: schema(`"path":{"type":"string"},"tail":{"type":"number"},"head":{"type":"number"}`),
+		Annotations: []byte(`{"readOnlyHint":true}`),
+	}
+	p := classify.Prepare(d)
+	args := []byte(`{"path":"/home/ana/shop/src/a.txt"}`)
+	for b.Loop() {
+		p.Call(args)
+	}
+}

@@ -12,7 +12,14 @@ type history struct {
 	next int
 }
 
+// rememberedArguments is how long arguments are kept for that, in bytes; longer ones are in the log,
+// shortened.
+const rememberedArguments = 64 << 10
+
 func (h *history) add(r approvals.Request) {
+	if len(r.Call.Arguments) > rememberedArguments {
+		return
+	}
 	h.last[h.next%remembered] = r
 	h.next++
 }

@@ -122,11 +122,11 @@ func (s *Store) unrecorded(ctx context.Context, id approvals.CallID) error {
 func (s *Store) toWireFinished(r store.CallRecord) wireFinished {
 	findings := make([]string, 0, len(r.Findings))
 	for _, f := range most(r.Findings, maxChanges) {
-		findings = append(findings, clip(f))
+		findings = append(findings, s.text(f))
 	}
 	return wireFinished{
 		Call: s.toWire(r.Call, argumentsFinished), Decision: toWireDecision(r.Decision),
-		Outcome: r.Outcome, Error: clip(r.Error), Duration: r.Duration.Microseconds(),
+		Outcome: r.Outcome, Error: s.text(r.Error), Duration: r.Duration.Microseconds(),
 		ResultDigest: r.Result.Digest, ResultSize: r.Result.Size,
 		Changes: most(r.Changes, maxChanges), Shared: most(r.Shared, maxChanges), Findings: findings,
 	}

@@ -94,6 +94,28 @@ func TestArgumentsAreKeptRedactedAndBounded(t *testing.T) {
 	}
 }
 
+func TestTextsAboutACallAreRedactedToo(t *testing.T) {
+	s := newPlace(t).open(t)
+	const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+	c := aCall("c1", approvals.Execute)
+	c.Sentence = "run curl -u " + token
+	if err := s.RecordDecision(t.Context(), c, allowed); err != nil {
+		t.Fatal(err)
+	}
+	record(t, s, store.CallRecord{
+		Call: c, Decision: allowed, Outcome: store.CallFailed, Error: "no such user " + token, Findings: []string{token + " seen"},
+	})
+	events, err := s.Events(t.Context(), 0, 10, "")
+	if err != nil || len(events) != 2 {
+		t.Fatal(events, err)
+	}
+	for _, e := range events {
+		if strings.Contains(string(e.Body), "ghp_") || !strings.Contains(string(e.Body), "run curl -u [redacted]") {
+			t.Errorf("%s: %s", e.Kind, e.Body)
+		}
+	}
+}
+
 func TestCallsPagesNewestFirst(t *testing.T) {
 	s := newPlace(t).open(t)
 	start := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)

@@ -50,7 +50,7 @@ func (r redactor) run() error {
 			continue
 		}
 		t, err := r.in.ReadToken()
-		if err == io.EOF && r.in.StackDepth() == 0 {
+		if _, values := r.in.StackIndex(0); err == io.EOF && values == 1 {
 			return nil
 		}
 		if err != nil {

@@ -115,7 +115,7 @@ func (s *Store) toWire(c approvals.Call, limit int) wireCall {
 		ID: c.ID, At: c.At.UTC(), Session: c.Session, UID: c.Principal.UID, Client: c.Principal.Client,
 		Label: clip(c.Label), Server: c.Server, Spec: c.Spec, Instance: c.Instance, Workspace: c.Workspace,
 		Mode: c.Mode, Tool: clip(c.Tool), Pin: c.Pin, Class: c.Class, ClassWhy: clip(c.ClassWhy),
-		Sentence: clip(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments),
+		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments),
 	}
 }
 
@@ -147,6 +147,18 @@ const (
 	maxText    = 4 << 10 // bytes of one text
 	maxChanges = 500     // changed paths, ids or findings
 )
+
+// text is a text that may tell of a call's arguments, redacted as they are and bounded.
+func (s *Store) text(t string) string {
+	if t == "" {
+		return ""
+	}
+	b, err := jsontext.AppendUnquote(nil, s.redact(quote(t)))
+	if err != nil {
+		return masked
+	}
+	return clip(string(b))
+}
 
 // clip bounds a text.
 func clip(s string) string {
