@@ -67,7 +67,7 @@ func (o Options) await(ctx context.Context, d *started) error {
 	case ended && o.Knock(ctx) == nil: // it answered and ended between two looks; another has come
 		return nil
 	case ended:
-		return fmt.Errorf("start the daemon: it ended at once (%s):\n%s", d.err, indent(d.said(o.Log)))
+		return fmt.Errorf("start the daemon: it ended at once (%w):\n%s", d.err, indent(d.said(o.Log)))
 	}
 	return fmt.Errorf("start the daemon: no answer within %v; its log is %s", wait, o.Log)
 }

@@ -25,7 +25,7 @@ func (c client) Watch(ctx context.Context, told func([]Question)) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	for {
 		e, err := stream.Next(ctx)
 		if err != nil {

@@ -93,17 +93,23 @@ func (i *icon) export() error {
 		path   dbus.ObjectPath
 		name   string
 	}{
-		{item, itemPath, itemName}, {itemProps, itemPath, propsName},
-		{menu, menuPath, menuName}, {menuProps, menuPath, propsName},
-		{described(itemPath, itemName, item), itemPath, introName}, {described(menuPath, menuName, menu), menuPath, introName},
+		{item, itemPath, itemName},
+		{itemProps, itemPath, propsName},
+		{menu, menuPath, menuName},
+		{menuProps, menuPath, propsName},
+		{described(itemPath, itemName, item), itemPath, introName},
+		{described(menuPath, menuName, menu), menuPath, introName},
 	} {
 		if err := i.conn.Export(e.object, e.path, e.name); err != nil {
 			return fmt.Errorf("put the icon on the bus: %w", err)
 		}
 	}
 	reply, err := i.conn.RequestName(i.service, dbus.NameFlagDoNotQueue)
-	if err != nil || reply != dbus.RequestNameReplyPrimaryOwner {
-		return fmt.Errorf("put the icon on the bus: the name %s is refused (%v): %w", i.service, err, errdefs.ErrFailedPrecondition)
+	if err == nil && reply != dbus.RequestNameReplyPrimaryOwner {
+		err = errdefs.ErrFailedPrecondition
+	}
+	if err != nil {
+		return fmt.Errorf("put the icon on the bus as %s: %w", i.service, err)
 	}
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 // Command judges a command line as if it stood in a client's settings: what it would be given to
 // run behind walls. name is the server's. Errors: InvalidArgument when it cannot be run.
 func (im *Importer) Command(name sandbox.ServerName, argv []string) (Entry, error) {
+	if len(argv) == 0 {
+		return Entry{}, fmt.Errorf("read the command: there is none: %w", errdefs.ErrInvalidArgument)
+	}
 	type entry struct {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
@@ -26,6 +29,8 @@ func (im *Importer) Command(name sandbox.ServerName, argv []string) (Entry, erro
 		return Entry{}, fmt.Errorf("read the command: %w", err)
 	case len(p.Entries) != 1:
 		return Entry{}, fmt.Errorf("read the command: it is none: %w", errdefs.ErrInvalidArgument)
+	case p.Entries[0].Ours != "":
+		return Entry{}, fmt.Errorf("this command is garita itself; run what it leads to: %w", errdefs.ErrInvalidArgument)
 	case p.Entries[0].Skipped != "":
 		return Entry{}, fmt.Errorf("this command cannot be run behind walls: %s: %w", p.Entries[0].Skipped, errdefs.ErrInvalidArgument)
 	}

@@ -33,7 +33,7 @@ func (e *entry) command() []string { return slices.Concat(e.program, e.args) }
 // addresses are the keys by which clients name a server that is not theirs to start.
 var addresses = []string{"url", "httpUrl", "serverUrl", "serverURL", "uri"}
 
-// known are the keys that a misspelt key is compared with.
+// known are the keys that a misspelled key is compared with.
 var known = append([]string{"command", "args", "env", "cwd", "envFile", "type", "disabled"}, addresses...)
 
 // read takes one member of the servers object apart. ok is false for what is no entry: comments

@@ -78,7 +78,7 @@ func (im *Importer) keep(name string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("keep %s: %w", name, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	tmp := name + ".new"
 	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

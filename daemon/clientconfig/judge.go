@@ -51,7 +51,7 @@ func (j judge) entry(e entry, name sandbox.ServerName) Entry {
 	return out
 }
 
-// ours recognises an entry that runs garita. The name after connect is the server it goes through.
+// ours recognizes an entry that runs garita. The name after connect is the server it goes through.
 func ours(command []string) (sandbox.ServerName, bool) {
 	if len(command) < 2 || programName(command[0]) != "garita" {
 		return "", false

@@ -197,7 +197,7 @@ func TestSkipped(t *testing.T) {
 		"a number as argument":     {`{"command":"npx","args":[1]}`, "strings"},
 		"an odd command":           {`{"command":7}`, "command"},
 		"an odd type":              {`{"command":"npx","type":"carrier-pigeon"}`, "carrier-pigeon"},
-		"a misspelt key":           {`{"httpUrl ":"https://x"}`, `"httpUrl "`},
+		"a misspelled key":           {`{"httpUrl ":"https://x"}`, `"httpUrl "`},
 		"a key twice":              {`{"command":"npx","command":"bash"}`, "twice"},
 		"a variable twice":         {`{"command":"npx","args":["x"],"env":{"A":"1","A":"2"}}`, "twice"},
 		"a NUL":                    {`{"command":"npx","args":["x","a\u0000b"]}`, "NUL"},
@@ -246,7 +246,7 @@ func TestNotCarriedOver(t *testing.T) {
 func TestOursIsRecognised(t *testing.T) {
 	got := plan(t, `{"command":"/usr/bin/garita","args":["connect","files","--client","claude-desktop"]}`, nil)
 	if got.Ours != "files" || got.Imported() {
-		t.Errorf("got %+v, want it recognised as ours", got)
+		t.Errorf("got %+v, want it recognized as ours", got)
 	}
 	if got := plan(t, `{"command":"/usr/bin/garita","args":["run","--","npx","x"]}`, nil); got.Ours == "" {
 		t.Errorf("a gateway in a gateway: %+v", got)

@@ -49,7 +49,7 @@ func replaceAt(path, sum string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	name, base := fmt.Sprintf(".garita-%d-%s", os.Getpid(), sum[:8]), filepath.Base(path)
 	if err := writeLike(dir, name, info, data); err != nil {
 		return fmt.Errorf("write %s: %w", path, errors.Join(err, dropped(dir, name)))

@@ -21,7 +21,7 @@ func (s *Store) Watch(ctx context.Context, told func(problem error)) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", s.paths.Config, err)
 	}
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	if err := w.Add(s.paths.Config); err != nil {
 		return fmt.Errorf("watch %s: %w", s.paths.Config, err)
 	}
