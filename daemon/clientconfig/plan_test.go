@@ -197,7 +197,7 @@ func TestSkipped(t *testing.T) {
 		"a number as argument":     {`{"command":"npx","args":[1]}`, "strings"},
 		"an odd command":           {`{"command":7}`, "command"},
 		"an odd type":              {`{"command":"npx","type":"carrier-pigeon"}`, "carrier-pigeon"},
-		"a misspelled key":           {`{"httpUrl ":"https://x"}`, `"httpUrl "`},
+		"a misspelled key":         {`{"httpUrl ":"https://x"}`, `"httpUrl "`},
 		"a key twice":              {`{"command":"npx","command":"bash"}`, "twice"},
 		"a variable twice":         {`{"command":"npx","args":["x"],"env":{"A":"1","A":"2"}}`, "twice"},
 		"a NUL":                    {`{"command":"npx","args":["x","a\u0000b"]}`, "NUL"},
