@@ -290,3 +290,20 @@ func TestAt(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestLogPath(t *testing.T) {
+	home := func() (string, error) { return "/home/ana", nil }
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"its own home":   {map[string]string{"GARITA_HOME": "/g", "XDG_STATE_HOME": "/s"}, "/g/state/daemon.log"},
+		"the person's":   {map[string]string{"XDG_STATE_HOME": "/s"}, "/s/garita/daemon.log"},
+		"not a path":     {map[string]string{"XDG_STATE_HOME": "s"}, "/home/ana/.local/state/garita/daemon.log"},
+		"where it is by": {nil, "/home/ana/.local/state/garita/daemon.log"},
+	} {
+		if got, err := logPath(func(k string) string { return c.env[k] }, home); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v", name, got, err)
+		}
+	}
+}

@@ -4,21 +4,36 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"syscall"
+	"path/filepath"
+
+	"github.com/garita-dev/garita/app/launch"
+	"github.com/garita-dev/garita/daemon/api"
 )
 
-// ensureDaemon starts the user's daemon in a session of its own.
-func ensureDaemon(_ context.Context) error {
+// running makes sure that a daemon runs: it waits for one that starts, and starts one if there is none.
+func (c *cli) running(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
-	cmd := exec.Command(self, "daemon")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Dir = "/"
-	if err := cmd.Start(); err != nil {
+	log, err := logPath(os.Getenv, os.UserHomeDir)
+	if err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
-	return cmd.Process.Release()
+	return launch.Ensure(ctx, launch.Options{
+		Program: self, Log: log, Knock: c.knock,
+		Starting: func() bool { return lockHeld(api.LockPath()) },
+	})
+}
+
+// logPath is where a daemon that we start writes: beside the record.
+func logPath(env func(string) string, home func() (string, error)) (string, error) {
+	if own := env("GARITA_HOME"); own != "" {
+		return filepath.Abs(filepath.Join(own, "state", "daemon.log"))
+	}
+	if state := env("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "garita", "daemon.log"), nil
+	}
+	dir, err := home()
+	return filepath.Join(dir, ".local", "state", "garita", "daemon.log"), err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/garita-dev/garita/daemon/api"
@@ -14,16 +13,10 @@ const (
 	waitStarting = 10 * time.Second
 	waitUnseen   = time.Second
 	waitStep     = 25 * time.Millisecond
-	// waitOther is how long a command that would start a daemon leaves to one that has just been
-	// started by hand, as in "garita daemon & garita import": two would race for the lock.
-	waitOther = 250 * time.Millisecond
 )
 
 // reachable waits for a starting daemon. It starts none.
-func (c *cli) reachable(ctx context.Context) error { return c.wait(ctx, waitUnseen) }
-
-// wait waits for a daemon: unseen long for one that holds no lock yet.
-func (c *cli) wait(ctx context.Context, unseen time.Duration) error {
+func (c *cli) reachable(ctx context.Context) error {
 	begun := time.Now()
 	tick := time.NewTicker(waitStep)
 	defer tick.Stop()
@@ -33,7 +26,7 @@ func (c *cli) wait(ctx context.Context, unseen time.Duration) error {
 			return err
 		}
 		waited := time.Since(begun)
-		if waited > waitStarting || waited > unseen && !lockHeld(api.LockPath()) {
+		if waited > waitStarting || waited > waitUnseen && !lockHeld(api.LockPath()) {
 			return err
 		}
 		select {
@@ -51,17 +44,4 @@ func (c *cli) knock(ctx context.Context) error {
 		return err
 	}
 	return conn.Close()
-}
-
-// running makes sure that a daemon runs: it waits for one that starts, and starts one if there is none.
-func (c *cli) running(ctx context.Context) error {
-	err := c.wait(ctx, waitOther)
-	var away *api.Unreachable
-	if err == nil || !errors.As(err, &away) {
-		return err
-	}
-	if err := ensureDaemon(ctx); err != nil {
-		return err
-	}
-	return c.reachable(ctx)
 }
