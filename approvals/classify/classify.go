@@ -81,7 +81,8 @@ func (p *Prepared) judge(d Definition) {
 
 // weigh lets the declared arguments speak against a read.
 func (p *Prepared) weigh(d Definition) {
-	sql := speaksSQL(d.Name + " " + d.Description)
+	last := p.words[len(p.words)-1]
+	sql := speaksSQL(d.Name+" "+d.Description) || last == "query" || last == "queries"
 	for _, a := range p.declared {
 		switch class, why := a.against(sql); class {
 		case "":

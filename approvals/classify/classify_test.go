@@ -40,6 +40,11 @@ func TestTool(t *testing.T) {
 		{"a second verb after or", classify.Definition{Name: "get_or_create_user"}, approvals.Write},
 		{"a read hidden in a list", classify.Definition{Name: "shopping_list_add"}, approvals.Write},
 		{"new at the end", classify.Definition{Name: "todo_list_new"}, approvals.Write},
+		{"a list that is shared", classify.Definition{Name: "list_share"}, approvals.Destroy},
+		{"a list that loses one", classify.Definition{Name: "list_pop"}, approvals.Write},
+		{"shares that are listed", classify.Definition{Name: "list_shares"}, approvals.Read},
+		{"a dialog", classify.Definition{Name: "show_dialog"}, approvals.Write},
+		{"a query without saying of what", classify.Definition{Name: "read_query", InputSchema: schema(`"query":` + str)}, approvals.Execute},
 		{"a homoglyph", classify.Definition{Name: "rеad_file"}, approvals.Write}, // Cyrillic е
 		{"a zero-width space", classify.Definition{Name: "get\u200b_report"}, approvals.Write},
 		{"an endless name", classify.Definition{Name: "get_" + strings.Repeat("a", 300)}, approvals.Write},

@@ -163,7 +163,7 @@ func (p property) against(sql bool) (approvals.Class, string) {
 		return approvals.Write, fmt.Sprintf("Its argument %q has a name not made of plain letters.", p.name)
 	case codeNames[joined]:
 		return approvals.Execute, fmt.Sprintf("Its argument %q holds something to run.", p.name)
-	case sql && (joined == "query" || joined == "queries" || joined == "q"):
+	case (sql || speaksSQL(p.description)) && (joined == "query" || joined == "queries" || joined == "q"):
 		return approvals.Execute, fmt.Sprintf("Its argument %q is a query that can do anything its language can.", p.name)
 	case urlNames[joined] || urlNames[words[len(words)-1]]:
 		return approvals.Write, fmt.Sprintf("Its argument %q leads to a place of the caller's choice.", p.name)

@@ -64,8 +64,14 @@ func set(words string) map[string]bool {
 // a word that is missing makes a tool ask, never pass.
 var (
 	// readVerbs surely read when they lead or end a name.
-	readVerbs = set(`get list read search find show describe view count retrieve browse inspect lookup
+	readVerbs = set(`get list read search find show describe view count retrieve inspect lookup
 		preview summarize compare diff grep ls cat tail stat peek whoami`)
+
+	// nounsToo are read verbs that are things as well: list_sort may sort a list.
+	nounsToo = set(`list search view count show preview summary diff tail`)
+
+	// screens are what is shown to the person and not to the caller.
+	screens = set(`modal dialog popup notification alert toast window message banner`)
 
 	// stateNouns end names that have no verb, of tools that tell how something is.
 	stateNouns = set(`stats statistics status schema schemas indexes indices size info information metadata
@@ -97,7 +103,9 @@ var (
 		crawl scrape render draw convert compress extract zip unzip gzip merge split scale manage configure
 		trigger call ask interact give feedback test fix refactor plan complete finish clear increment
 		decrement replay retry link order vote rate book reserve cast play queue enqueue dequeue forward
-		redirect crop chmod chown log print emit dispatch reorder swap sort organize wait track untrack`)
+		redirect crop chmod chown log print emit dispatch reorder swap sort organize wait track untrack
+		pop shift unshift extend mode compute ensure reindex rebuild refresh reload rotate
+		renew mint allocate claim acquire obtain ack acknowledge consume poll receive`)
 
 	// alsoNouns are verbs that are things as well: after a leading read verb they are what is read.
 	alsoNouns = set(`release releases log logs commit commits tag tags branch branches fork forks star comment
@@ -118,7 +126,7 @@ func byName(words []string, description string) (approvals.Class, string) {
 	}
 	first, last := words[0], words[len(words)-1]
 	switch {
-	case readVerbs[first] && onlyNouns(words[1:]):
+	case readVerbs[first] && onlyNouns(words[1:]) && !leadsAstray(first, last):
 		return approvals.Read, "Its name says that it reads (" + first + ")."
 	case named(words) != "":
 		return approvals.Read, "Its name says that it reads (" + named(words) + ")."
@@ -132,6 +140,12 @@ func byName(words []string, description string) (approvals.Class, string) {
 		return approvals.Read, "Its name is a state (" + last + ") and its description tells of reading it."
 	}
 	return byWorstVerb(words)
+}
+
+// leadsAstray says whether a leading read verb may be meant otherwise: list_share may share a list,
+// show_message shows one on the screen.
+func leadsAstray(first, last string) bool {
+	return nounsToo[first] && isVerb(last) && !strings.HasSuffix(last, "s") || first == "show" && screens[last]
 }
 
 // named is the read verb of a name that begins with whose tool it is: slack_list_channels,
