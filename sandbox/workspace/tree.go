@@ -65,7 +65,7 @@ func (t *tree) hides(path string) bool {
 		child := n.child(name)
 		switch {
 		case child == nil:
-			return n.opaque
+			return !n.shows
 		case child.kind() != kindDir:
 			return true
 		}
