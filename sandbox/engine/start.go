@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/containerd/containerd/api/types/runc/options"
@@ -102,7 +103,7 @@ func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot 
 	}
 	b.container = c
 	b.onUndo(func() error { return e.deleteContainer(ctx, c) })
-	if b.task, err = c.NewTask(ctx, cio.NullIO); err != nil {
+	if b.task, err = newTask(ctx, c); err != nil {
 		return fmt.Errorf("create the task: %w", err)
 	}
 	// Waiting begins before the start, or a short life would be missed.
@@ -113,6 +114,41 @@ func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot 
 		return fmt.Errorf("start the task: %w", err)
 	}
 	return nil
+}
+
+const (
+	shimTries = 20                    // a dying shim is gone within a few of them
+	shimWait  = 25 * time.Millisecond // between tries
+)
+
+// newTask creates a task. The shim of its group may be about to end with the group's last task and
+// still be met by its socket: then the task is created again, in a new shim.
+func newTask(ctx context.Context, c client.Container) (client.Task, error) {
+	for try := 1; ; try++ {
+		task, err := c.NewTask(ctx, cio.NullIO)
+		if err == nil || try == shimTries || !shimEnded(err) {
+			return task, err
+		}
+		select {
+		case <-time.After(shimWait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// shimEnded says whether err is a shim's that ended under the request. Containerd hands on only
+// the words of ttrpc and of the connection.
+func shimEnded(err error) bool {
+	if errdefs.IsUnavailable(err) {
+		return true
+	}
+	for _, words := range []string{"ttrpc: closed", "connection refused", "connection reset", "broken pipe"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitTask makes b.dead close, with b.status set, once containerd says that the task has ended.

@@ -36,6 +36,7 @@ func Suite(t *testing.T, open func(t testing.TB) sandbox.Runtime) {
 		{"waiting gives up with its context", waitGivesUp},
 		{"the lifeline ends the sandbox", lifelineEnds},
 		{"starts overlap", overlapping},
+		{"a start meets the end of the last one", startAfterEnd},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, r) })
 	}
@@ -235,4 +236,23 @@ func overlapping(t *testing.T, r sandbox.Runtime) {
 		})
 	}
 	all.Wait()
+}
+
+// startAfterEnd starts a sandbox while the only other one of its group is ending: what they share
+// must not end under the new one.
+func startAfterEnd(t *testing.T, r sandbox.Runtime) {
+	ending, _ := Start(t, r, Shell("exec cat"))
+	for range 12 {
+		last := ending
+		stopped := make(chan error, 1)
+		go func() { stopped <- last.Stop(within(t), 0) }()
+		i, p := Start(t, r, Shell("exec cat"))
+		if got := p.Line(t, "there"); got != "there" {
+			t.Fatalf("got %q", got)
+		}
+		if err := <-stopped; err != nil {
+			t.Fatal(err)
+		}
+		ending = i
+	}
 }
