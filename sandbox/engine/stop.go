@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,7 +23,12 @@ import (
 // supervise follows a running sandbox to its end and takes everything back.
 func (e *Engine) supervise(b *box) {
 	ctx := context.Background()
+	scanning, stopScanning := context.WithCancel(ctx)
+	var scans sync.WaitGroup
+	scans.Go(func() { e.scanFolders(scanning, b) })
 	code := b.listen()
+	stopScanning()
+	scans.Wait()
 	_ = b.init.Close()
 	if status := b.taskCode(); code < 0 {
 		code = status
