@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/cmd/containerd/server"
 	srvconfig "github.com/containerd/containerd/v2/cmd/containerd/server/config"
+	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/containerd/v2/plugins"
 	"github.com/containerd/containerd/v2/version"
@@ -131,9 +133,28 @@ func snapshotterWorks(c *client.Client, name string) bool {
 
 // Close stops containerd; tasks are the engine's to end before.
 func (c *containerd) Close() {
+	if err := c.collect(); err != nil {
+		slog.Warn("collect what was removed", "err", err)
+	}
 	if c.server != nil {
 		c.server.Stop()
 	}
+}
+
+// collect lets containerd's collector run once, to its end: what was removed is off the disk then.
+// Files of images may belong to subordinate ids, and the user cannot remove those by hand.
+func (c *containerd) collect() error {
+	if c.client == nil {
+		return nil
+	}
+	ctx, cancel := cleanup(context.Background())
+	defer cancel()
+	leasing := c.client.LeasesService()
+	l, err := leasing.Create(ctx, leases.WithRandomID())
+	if err != nil {
+		return err
+	}
+	return leasing.Delete(ctx, l, leases.SynchronousDelete)
 }
 
 // containerdRoot is where containerd keeps content, snapshots and metadata under the data directory.

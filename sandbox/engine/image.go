@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
@@ -22,11 +23,22 @@ import (
 // imageName is how an image is called in containerd: by its manifest, whatever reference it came by.
 func imageName(d sandbox.Digest) string { return "garita/" + string(d) }
 
-// importImage copies a layout that package image has written into the content store and unpacks it.
-func (e *Engine) importImage(ctx context.Context, dir string) (sandbox.Digest, error) {
-	img, err := image.Open(dir)
+// importImage copies an image into the content store and unpacks it. path is one of the data
+// directory's own layouts, somebody's layout, or an archive.
+func (e *Engine) importImage(ctx context.Context, path string) (sandbox.Digest, error) {
+	if own := filepath.Join(e.cfg.Data, "images"); filepath.Dir(path) != own {
+		l, err := image.From(ctx, path, own, nil)
+		if err != nil {
+			return "", err
+		}
+		path = l.Dir
+	}
+	img, err := image.Open(path)
 	if err != nil {
 		return "", err
+	}
+	if err := e.checkLayers(ctx, img); err != nil {
+		return "", fmt.Errorf("import image %s: %w", img.Digest, err)
 	}
 	ctx, release, err := e.ct.client.WithLease(inNamespace(ctx)) // the collector must not take half an image
 	if err != nil {

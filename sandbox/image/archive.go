@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,6 +23,22 @@ import (
 
 	"github.com/garita-dev/garita/sandbox"
 )
+
+// From brings a layout folder or an archive, whatever path is, into a folder of into.
+func From(ctx context.Context, path, into string, report Report) (Layout, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Layout{}, fmt.Errorf("find the image %s: %w", path, errdefs.ErrNotFound)
+	case err != nil:
+		return Layout{}, fmt.Errorf("find the image %s: %w", path, err)
+	case info.IsDir():
+		return FromLayout(ctx, path, into, report)
+	case info.Mode().IsRegular():
+		return FromTarball(ctx, path, into, report)
+	}
+	return Layout{}, fmt.Errorf("the image %s is neither a folder nor a file: %w", path, errdefs.ErrInvalidArgument)
+}
 
 // FromLayout copies this machine's image of an OCI layout folder into a folder of into.
 func FromLayout(ctx context.Context, dir, into string, report Report) (Layout, error) {

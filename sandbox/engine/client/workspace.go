@@ -68,9 +68,9 @@ func workspacePath(id sandbox.WorkspaceID, verb string) string {
 	return "/v1/workspaces/" + string(id) + verb
 }
 
-// ImportImage makes an image runnable: dir is a layout that package image has written. The digest
-// is what sandbox.Root.Image takes.
-func (e *Engine) ImportImage(ctx context.Context, dir string) (sandbox.Digest, error) {
-	got, err := call[wire.Imported](ctx, e, http.MethodPost, "/v1/images", wire.Import{Path: dir})
+// ImportImage makes an image runnable: path is a layout that the wall has pulled or somebody has
+// made, or an archive of `docker save` or of a layout. The digest is what sandbox.Root.Image takes.
+func (e *Engine) ImportImage(ctx context.Context, path string) (sandbox.Digest, error) {
+	got, err := call[wire.Imported](ctx, e, http.MethodPost, "/v1/images", wire.Import{Path: path})
 	return got.Digest, err
 }
