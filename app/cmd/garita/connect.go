@@ -65,8 +65,9 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	// The goroutine may stay in Read when the server ends first; the process ends right after.
+	// These may stay in Read and Poll when the server ends first; the process ends right after.
 	go forward(conn, c.in)
+	go c.followClient(conn)
 	if _, err := io.Copy(c.out, conn); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("carry the server's answers: %w", err)
 	}
@@ -91,6 +92,14 @@ func forward(conn net.Conn, in io.Reader) {
 	_, _ = io.Copy(conn, in) // either end's going away ends the session by itself
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
+	}
+}
+
+// followClient hangs up when the client is no longer there to be answered, so that what it waited
+// for, a question to a person perhaps, is withdrawn.
+func (c *cli) followClient(conn net.Conn) {
+	if f, ok := c.out.(*os.File); ok && awaitHangup(f) {
+		_ = conn.Close()
 	}
 }
 

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// awaitHangup returns when nobody can read what we write to f any more: the client has gone, which
+// the end of its input alone does not say. It returns at once where that cannot be told.
+// It holds a thread and cannot be interrupted.
+func awaitHangup(f *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}} //nolint:gosec // a descriptor fits
+	for {
+		n, err := unix.Poll(fds, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil || n != 1:
+			return false
+		default:
+			return fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		}
+	}
+}
