@@ -76,7 +76,7 @@ const (
 	Approved  Outcome = "approved"
 	Denied    Outcome = "denied"
 	Expired   Outcome = "expired"   // nobody answered in time, or it was found pending after a crash
-	Withdrawn Outcome = "withdrawn" // the client cancelled or went away, or Garita was stopped
+	Withdrawn Outcome = "withdrawn" // the client canceled or went away, or Garita was stopped
 )
 
 // Decision is what was decided about one call, and why.

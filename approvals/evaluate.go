@@ -50,8 +50,9 @@ func settled(c Class) Class {
 	switch c {
 	case Read, Write, Destroy, Execute:
 		return c
+	default:
+		return Write
 	}
-	return Write
 }
 
 // confined says whether a mode keeps what a read does by stealth away from the person's files.
@@ -59,8 +60,9 @@ func confined(m sandbox.WorkspaceMode) bool {
 	switch m {
 	case "", sandbox.Snapshot, sandbox.ReadOnly, sandbox.None:
 		return true
+	default: // Direct, or a mode we do not know
+		return false
 	}
-	return false
 }
 
 // classWords says what a call of class c does, as the end of "It …".
@@ -72,8 +74,9 @@ func classWords(c Class) string {
 		return "may destroy or publish something that cannot be taken back"
 	case Execute:
 		return "runs commands or code"
+	default:
+		return "is not known to be read-only"
 	}
-	return "is not known to be read-only"
 }
 
 // because joins what a call does and how that is known into one sentence.

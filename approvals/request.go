@@ -20,7 +20,7 @@ func (r Request) Deny(by string, at time.Time) (Request, error) { return r.end(D
 // Expire ends r because nobody answered in time.
 func (r Request) Expire(at time.Time) (Request, error) { return r.end(Expired, "", at) }
 
-// Withdraw ends r because the question is no longer of use: the client cancelled or went away, or
+// Withdraw ends r because the question is no longer of use: the client canceled or went away, or
 // Garita stops.
 func (r Request) Withdraw(at time.Time) (Request, error) { return r.end(Withdrawn, "", at) }
 
@@ -59,8 +59,9 @@ func (r Request) Ended() string {
 		return "it had expired unanswered"
 	case Withdrawn:
 		return "it had been withdrawn"
+	default:
+		return "it still waits"
 	}
-	return "it still waits"
 }
 
 // Decision is what follows from r for its call: allow if a person approved it, otherwise deny. A
@@ -83,7 +84,7 @@ func (r Request) Decision() Decision {
 	case Expired:
 		d.Reason = fmt.Sprintf("Nobody answered within %s.", waited)
 	case Withdrawn:
-		d.Reason = "The question was withdrawn before anyone answered: the client cancelled or went away, or Garita stopped."
+		d.Reason = "The question was withdrawn before anyone answered: the client canceled or went away, or Garita stopped."
 	default:
 		d.Reason = "Nobody has answered yet."
 	}

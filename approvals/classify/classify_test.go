@@ -97,7 +97,7 @@ func TestCallDecidesByArguments(t *testing.T) {
 		{"cut off", plain, `{"id":1`, approvals.Write},
 		{"two texts", plain, `{"id":1}{}`, approvals.Write},
 		{"an undeclared command", plain, `{"id":1,"command":"rm -rf ~"}`, approvals.Write},
-		{"an undeclared name", plain, `{"id":1,"colour":"red"}`, approvals.Read},
+		{"an undeclared name", plain, `{"id":1,"color":"red"}`, approvals.Read},
 		{"a reading mode", request, `{"id":1,"mode":"get"}`, approvals.Read},
 		{"a deleting mode", request, `{"id":1,"mode":"delete"}`, approvals.Write},
 		{"an unknown mode", request, `{"id":1,"mode":"get_more"}`, approvals.Write},

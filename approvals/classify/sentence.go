@@ -184,8 +184,9 @@ func (a argument) short() string {
 			return limit(list[0], maxPart)
 		}
 		return limit(list[0], maxPart) + fmt.Sprintf(" and %d more", len(list)-1)
+	default:
+		return ""
 	}
-	return ""
 }
 
 // size is how many bytes an argument's value has: a string's own, anything else's JSON text.

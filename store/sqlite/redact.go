@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,7 +51,7 @@ func (r redactor) run() error {
 			continue
 		}
 		t, err := r.in.ReadToken()
-		if _, values := r.in.StackIndex(0); err == io.EOF && values == 1 {
+		if _, values := r.in.StackIndex(0); errors.Is(err, io.EOF) && values == 1 {
 			return nil
 		}
 		if err != nil {

@@ -68,7 +68,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.Redact == nil {
 		o.Redact = Redact
 	}
-	if err := makePlaces(path, o.KeyFile, o.HeadFile); err != nil {
+	if err := makeFolders(path, o.KeyFile, o.HeadFile); err != nil {
 		return nil, fmt.Errorf("open record: %w", err)
 	}
 	k, err := openKey(o.KeyFile)
@@ -90,6 +90,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context, h head, found bool) error {
+	if err := makePrivate(s.path); err != nil {
+		return err
+	}
 	var err error
 	if s.w, err = openWriter(ctx, s.path); err != nil {
 		return err
@@ -104,14 +107,20 @@ func (s *Store) open(ctx context.Context, h head, found bool) error {
 	return s.recover(ctx)
 }
 
-// makePlaces makes the folders of the three files and, private from the first moment, the database.
-func makePlaces(database string, others ...string) error {
-	for _, path := range append(others, database) {
+// makeFolders makes the folders of files.
+func makeFolders(files ...string) error {
+	for _, path := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
 	}
-	f, err := os.OpenFile(database, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	return nil
+}
+
+// makePrivate makes the database file where it is missing, private from its first moment. The head
+// file's lock must be held: closing a database that this process has open drops SQLite's locks on it.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,6 @@ type writer struct {
 	conn *sql.Conn
 
 	begin, commit, rollback *sql.Stmt
-	full, normal            *sql.Stmt
 	insertEvent             *sql.Stmt
 	insertAnchor            *sql.Stmt
 	insertCall              *sql.Stmt
@@ -99,18 +98,17 @@ func (w *writer) prepare(ctx context.Context) error {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
-		{&w.full, "PRAGMA synchronous = FULL"},
-		{&w.normal, "PRAGMA synchronous = NORMAL"},
 		{&w.insertEvent, insertEvent},
 		{&w.insertAnchor, insertAnchor},
 		{&w.insertCall, insertCall},
 		{&w.insertRequest, insertRequest},
 		{&w.endRequest, endRequest},
 	} {
-		var err error
-		if *p.stmt, err = w.conn.PrepareContext(ctx, p.query); err != nil {
+		stmt, err := w.conn.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // it lives as long as the writer; close closes it
+		if err != nil {
 			return fmt.Errorf("prepare %q: %w", p.query, err)
 		}
+		*p.stmt = stmt
 	}
 	return nil
 }
@@ -119,7 +117,7 @@ func (w *writer) prepare(ctx context.Context) error {
 func (w *writer) close() error {
 	var errs []error
 	for _, s := range []*sql.Stmt{
-		w.begin, w.commit, w.rollback, w.full, w.normal,
+		w.begin, w.commit, w.rollback,
 		w.insertEvent, w.insertAnchor, w.insertCall, w.insertRequest, w.endRequest,
 	} {
 		if s != nil {
@@ -136,10 +134,10 @@ func (w *writer) close() error {
 func (w *writer) transact(durable bool, do func(ctx context.Context) error) error {
 	ctx := context.Background() // a transaction is not stopped halfway
 	if durable {
-		if _, err := w.full.ExecContext(ctx); err != nil {
+		if err := w.wait(ctx, true); err != nil {
 			return err
 		}
-		defer w.normal.ExecContext(ctx) // if this fails, appends are merely slower
+		defer func() { _ = w.wait(ctx, false) }() // if this fails, appends are merely slower
 	}
 	if _, err := w.begin.ExecContext(ctx); err != nil {
 		return err
@@ -151,6 +149,17 @@ func (w *writer) transact(durable bool, do func(ctx context.Context) error) erro
 		return errors.Join(err, w.undo(ctx))
 	}
 	return nil
+}
+
+// wait says whether commits wait for the disk. SQLite sets this when it compiles the statement, not
+// when it runs it: preparing it once would set it once.
+func (w *writer) wait(ctx context.Context, forDisk bool) error {
+	query := "PRAGMA synchronous = NORMAL"
+	if forDisk {
+		query = "PRAGMA synchronous = FULL"
+	}
+	_, err := w.conn.ExecContext(ctx, query)
+	return err
 }
 
 // undo rolls back, if SQLite has not already done so.
