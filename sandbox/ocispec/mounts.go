@@ -67,7 +67,9 @@ func scratchMounts(in Input) []specs.Mount {
 		tmpfs("/run", "nodev", "noexec", "mode=755", "size=16384k"),
 		tmpfs("/tmp", "nodev", "mode=1777", size),
 		tmpfs("/var/tmp", "nodev", "mode=1777", size),
-		tmpfs("/home", "nodev", "mode=755", "size=1024k"),
+	}
+	if in.Image == nil { // an image may keep its program there
+		all = append(all, tmpfs("/home", "nodev", "mode=755", "size=1024k"))
 	}
 	if in.Home == "" {
 		return append(all, tmpfs(Home, "nodev", uid, gid, "mode=700", size))
