@@ -77,7 +77,7 @@ func (w *workspace) differences(ctx context.Context) ([]difference, error) {
 
 // comparison walks one upper tree beside the host's folder.
 type comparison struct {
-	ctx       context.Context //nolint:containedctx // lives for one walk
+	ctx       context.Context // of the one walk
 	workspace *workspace
 	folder    *folder
 	upper     *os.File

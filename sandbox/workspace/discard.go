@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -84,7 +87,11 @@ func (w *workspace) discardFolder(ctx context.Context, f *folder, diffs []differ
 	if len(diffs) == 0 {
 		return nil, nil, nil
 	}
-	if _, err := w.acquire(f.host); err != nil {
+	_, err = w.acquire(f.host)
+	if errdefs.IsNotFound(err) {
+		return w.wipe(f, diffs)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, w.release(f)) }()
@@ -108,6 +115,28 @@ func (w *workspace) discardFolder(ctx context.Context, f *folder, diffs []differ
 		undone[d.raw] = fp
 	}
 	return done, left, w.absorb(f, undone)
+}
+
+// wipe discards in a workspace whose host folder is gone: nothing can be mounted, so what was
+// added is removed from the upper directory itself.
+func (w *workspace) wipe(f *folder, diffs []difference) (done, left []sandbox.Change, err error) {
+	if err := w.lock(); err != nil {
+		return nil, nil, err
+	}
+	defer w.mu.Unlock()
+	for _, d := range backwards(diffs) {
+		path := filepath.Join(f.upper(), d.raw)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.Held = err.Error()
+			left = append(left, d.Change)
+			continue
+		}
+		f.base.drop(d.raw)
+		delete(w.holds, place{f.n, d.raw})
+		done = append(done, d.Change)
+	}
+	f.tree = newTree()
+	return done, left, errors.Join(w.scan(absorbed), w.save())
 }
 
 // absorb takes in what Discard did as nobody's effect, and ends the holds on it.

@@ -44,7 +44,7 @@ func TestSwappingUnderOurHands(t *testing.T) {
 		}
 	})
 	ctx := context.Background()
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
 		m, err := d.store.Mark(ctx, id)
 		d.must(err)
 		_, err = d.store.Since(ctx, id, m)
@@ -186,7 +186,7 @@ func TestCrashWhileApplying(t *testing.T) {
 		applyAndDie(t, base)
 		return
 	}
-	for round := range 12 {
+	for round := range 6 {
 		d := newDesk(t)
 		const n = 60
 		for i := range n {
@@ -201,7 +201,7 @@ func TestCrashWhileApplying(t *testing.T) {
 		}
 		want := wholeTree(t, d.merged)
 		d.unmount()
-		killApply(t, filepath.Dir(d.host), time.Duration(round*7+5)*time.Millisecond)
+		killApply(t, filepath.Dir(d.host), time.Duration(round*13+5)*time.Millisecond)
 		for path, text := range wholeTree(t, d.host) {
 			if strings.HasPrefix(path, ".garita-") || strings.HasPrefix(path, "n/.garita-") {
 				continue
@@ -265,29 +265,45 @@ func TestRecoverInterruptedApply(t *testing.T) {
 		want  map[string]string
 	}{
 		"written, not yet in place": {
-			[]string{"a=old", "T=new"}, func(d *desk, l *journalLine) { l.Expect, l.Ino = d.stat("a"), d.stat("T").Ino },
-			map[string]string{"a": "old"}},
+			[]string{"a=old", "T=new"},
+			func(d *desk, l *journalLine) { l.Expect, l.Ino = d.stat("a"), d.stat("T").Ino },
+			map[string]string{"a": "old"},
+		},
 		"half written": {
-			[]string{"a=old", "T=ne"}, func(d *desk, l *journalLine) { l.Expect = d.stat("a") },
-			map[string]string{"a": "old"}},
+			[]string{"a=old", "T=ne"},
+			func(d *desk, l *journalLine) { l.Expect = d.stat("a") },
+			map[string]string{"a": "old"},
+		},
 		"exchanged": {
-			[]string{"a=new", "T=old"}, func(d *desk, l *journalLine) { l.Expect, l.Ino = d.stat("T"), d.stat("a").Ino },
-			map[string]string{"a": "new"}},
+			[]string{"a=new", "T=old"},
+			func(d *desk, l *journalLine) { l.Expect, l.Ino = d.stat("T"), d.stat("a").Ino },
+			map[string]string{"a": "new"},
+		},
 		"exchanged with what somebody had just saved": {
-			[]string{"a=new", "T=saved", "was=old"}, func(d *desk, l *journalLine) { l.Expect, l.Ino = d.stat("was"), d.stat("a").Ino },
-			map[string]string{"a": "saved", "was": "old"}},
+			[]string{"a=new", "T=saved", "was=old"},
+			func(d *desk, l *journalLine) { l.Expect, l.Ino = d.stat("was"), d.stat("a").Ino },
+			map[string]string{"a": "saved", "was": "old"},
+		},
 		"moved away to be deleted": {
-			[]string{"T=old"}, func(d *desk, l *journalLine) { l.Expect, l.Delete = d.stat("T"), true },
-			map[string]string{}},
+			[]string{"T=old"},
+			func(d *desk, l *journalLine) { l.Expect, l.Delete = d.stat("T"), true },
+			map[string]string{},
+		},
 		"moved away, but somebody had just saved it": {
-			[]string{"T=saved", "was=old"}, func(d *desk, l *journalLine) { l.Expect, l.Delete = d.stat("was"), true },
-			map[string]string{"a": "saved", "was": "old"}},
+			[]string{"T=saved", "was=old"},
+			func(d *desk, l *journalLine) { l.Expect, l.Delete = d.stat("was"), true },
+			map[string]string{"a": "saved", "was": "old"},
+		},
 		"new, not yet in place": {
-			[]string{"T=new"}, func(d *desk, l *journalLine) { l.Ino = d.stat("T").Ino },
-			map[string]string{}},
+			[]string{"T=new"},
+			func(d *desk, l *journalLine) { l.Ino = d.stat("T").Ino },
+			map[string]string{},
+		},
 		"half written, and somebody has removed the old": {
-			[]string{"T=ne", "was=old"}, func(d *desk, l *journalLine) { l.Expect = d.stat("was") },
-			map[string]string{"was": "old"}},
+			[]string{"T=ne", "was=old"},
+			func(d *desk, l *journalLine) { l.Expect = d.stat("was") },
+			map[string]string{"was": "old"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, c.files...).mount()
@@ -363,4 +379,31 @@ func TestCallsOverlap(t *testing.T) {
 		}
 	})
 	all.Wait()
+}
+
+// A host folder that is gone: its changes can be looked at and discarded, and nothing is applied.
+func TestHostFolderIsGone(t *testing.T) {
+	d := newDesk(t, "a=1", "d/b=2").mount()
+	d.put(d.merged, "n/m=1")
+	d.put(d.merged, "d/b=3")
+	d.must(os.Remove(d.merged + "/a"))
+	d.unmount()
+	d.must(os.Rename(d.host, d.host+".away"))
+	if _, _, err := d.store.Apply(context.Background(), id, nil); err == nil {
+		if _, err := os.Stat(d.host); err == nil {
+			t.Error("apply made the folder again")
+		}
+	}
+	if got := d.changes(); len(got) == 0 {
+		t.Error("no change is shown")
+	}
+	d.discard()
+	if got := words(d.changes()); len(got) > 0 {
+		t.Errorf("still changed: %v", got)
+	}
+	d.must(os.Rename(d.host+".away", d.host))
+	d.mount()
+	if _, err := os.Stat(d.merged + "/n"); err == nil {
+		t.Error("discarded, it is still there")
+	}
 }

@@ -118,7 +118,7 @@ func (l journalLine) recover(host *os.File) error {
 	dirPath, name := split(raw)
 	dir, err := openDir(host, dirPath)
 	if err != nil {
-		return nil //nolint:nilerr // the directory went away, and the temporary name with it
+		return nil // the directory went away, and the temporary name with it
 	}
 	defer dir.Close()
 	st, err := statAt(dir, l.Temp)

@@ -48,7 +48,7 @@ type stat struct {
 
 func statOf(st *unix.Stat_t) stat {
 	return stat{
-		Ino: st.Ino, Mode: st.Mode, Size: st.Size, rdev: st.Rdev, nlink: uint64(st.Nlink), //nolint:unconvert // uint32 on some machines
+		Ino: st.Ino, Mode: st.Mode, Size: st.Size, rdev: st.Rdev, nlink: uint64(st.Nlink), // narrower on some machines
 		Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(),
 	}
 }

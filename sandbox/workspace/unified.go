@@ -73,7 +73,7 @@ func intern(a, b []string) (x, y []int32) {
 		for i, l := range lines {
 			n, known := numbers[l]
 			if !known {
-				n = int32(len(numbers)) //nolint:gosec // at most one a byte of 2 MiB
+				n = int32(len(numbers)) // at most one a byte of 2 MiB
 				numbers[l] = n
 			}
 			out[i] = n
@@ -99,7 +99,7 @@ func myers(a, b []int32) ([]edit, bool) {
 			for x < len(a) && y >= 0 && y < len(b) && a[x] == b[y] {
 				x, y = x+1, y+1
 			}
-			row[i] = int32(x) //nolint:gosec // below 2^21
+			row[i] = int32(x) // below 2^21
 			work += x - from + 2
 			if x >= len(a) && y >= len(b) {
 				return backtrack(append(furthest, row), a, b), true

@@ -208,10 +208,15 @@ func TestChangesAreByContent(t *testing.T) {
 	}{
 		"nothing": {[]string{"a=1"}, func(*desk) {}, nil},
 		"added":   {[]string{"a=1"}, func(d *desk) { d.put(d.merged, "b=2") }, []string{"added file b"}},
-		"added directory": {nil, func(d *desk) { d.put(d.merged, "d/e/f=2") },
-			[]string{"added dir d", "added dir d/e", "added file d/e/f"}},
-		"modified, parents not shown": {[]string{"d/e/f=1"}, func(d *desk) { d.put(d.merged, "d/e/f=2") },
-			[]string{"modified file d/e/f"}},
+		"added directory": {
+			nil, func(d *desk) { d.put(d.merged, "d/e/f=2") },
+			[]string{"added dir d", "added dir d/e", "added file d/e/f"},
+		},
+		"modified, parents not shown": {
+			[]string{"d/e/f=1"},
+			func(d *desk) { d.put(d.merged, "d/e/f=2") },
+			[]string{"modified file d/e/f"},
+		},
 		"written with the same bytes": {[]string{"a=1"}, func(d *desk) { d.put(d.merged, "a=1") }, nil},
 		"opened for writing only": {[]string{"d/a=1"}, func(d *desk) {
 			f, err := os.OpenFile(d.merged+"/d/a", os.O_RDWR, 0)
@@ -219,11 +224,17 @@ func TestChangesAreByContent(t *testing.T) {
 			d.must(f.Close())
 		}, nil},
 		"mode": {[]string{"a=1"}, func(d *desk) { d.must(os.Chmod(d.merged+"/a", 0o755)) }, []string{"modified file a"}},
-		"world-writable alone does not count": {[]string{"a=1"}, func(d *desk) { d.must(os.Chmod(d.merged+"/a", 0o646)) },
-			nil},
+		"world-writable alone does not count": {
+			[]string{"a=1"},
+			func(d *desk) { d.must(os.Chmod(d.merged+"/a", 0o646)) },
+			nil,
+		},
 		"deleted": {[]string{"a=1", "d/b=2"}, func(d *desk) { d.must(os.Remove(d.merged + "/a")) }, []string{"deleted file a"}},
-		"deleted tree is expanded": {[]string{"d/b=2", "d/e/c=3"}, func(d *desk) { d.must(os.RemoveAll(d.merged + "/d")) },
-			[]string{"deleted dir d", "deleted file d/b", "deleted dir d/e", "deleted file d/e/c"}},
+		"deleted tree is expanded": {
+			[]string{"d/b=2", "d/e/c=3"},
+			func(d *desk) { d.must(os.RemoveAll(d.merged + "/d")) },
+			[]string{"deleted dir d", "deleted file d/b", "deleted dir d/e", "deleted file d/e/c"},
+		},
 		"opaque directory is expanded": {[]string{"d/b=2", "d/e/c=3", "d/k=4"}, func(d *desk) {
 			d.must(os.RemoveAll(d.merged + "/d"))
 			d.put(d.merged, "d/k=4")
@@ -435,22 +446,34 @@ func TestApplyRefusesStale(t *testing.T) {
 	}{
 		"edited on both sides": {
 			func(d *desk) { d.put(d.merged, "a=agent") },
-			func(d *desk) { d.put(d.host, "a=person") }, []string{"modified file a stale"}},
+			func(d *desk) { d.put(d.host, "a=person") },
+			[]string{"modified file a stale"},
+		},
 		"deleted by the person": {
 			func(d *desk) { d.put(d.merged, "a=agent") },
-			func(d *desk) { d.must(os.Remove(d.host + "/a")) }, []string{"added file a stale"}},
+			func(d *desk) { d.must(os.Remove(d.host + "/a")) },
+			[]string{"added file a stale"},
+		},
 		"deleted by the agent, edited by the person": {
 			func(d *desk) { d.must(os.Remove(d.merged + "/a")) },
-			func(d *desk) { d.put(d.host, "a=person") }, []string{"deleted file a stale"}},
+			func(d *desk) { d.put(d.host, "a=person") },
+			[]string{"deleted file a stale"},
+		},
 		"made by both": {
 			func(d *desk) { d.put(d.merged, "n=agent") },
-			func(d *desk) { d.put(d.host, "n=person") }, []string{"modified file n stale"}},
+			func(d *desk) { d.put(d.host, "n=person") },
+			[]string{"modified file n stale"},
+		},
 		"made alike by both": {
 			func(d *desk) { d.put(d.merged, "n=same") },
-			func(d *desk) { d.put(d.host, "n=same") }, []string{}},
+			func(d *desk) { d.put(d.host, "n=same") },
+			[]string{},
+		},
 		"touched only": {
 			func(d *desk) { d.put(d.merged, "a=agent") },
-			func(d *desk) { d.must(os.Chtimes(d.host+"/a", time.Now(), time.Now())) }, []string{"modified file a"}},
+			func(d *desk) { d.must(os.Chtimes(d.host+"/a", time.Now(), time.Now())) },
+			[]string{"modified file a"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, "a=1").mount()

@@ -31,18 +31,18 @@ var attempts = map[string]func() error{
 	"handle-of-root":   openByHandle,
 	"keyring-session":  joinSessionKeyring,
 	"keyring-add":      addKey,
-	"keyring-read":     func() error { return raw(unix.SYS_KEYCTL, 11, 0xfffffffc, 0, 0) }, // KEYCTL_READ of the user keyring
-	"bpf":              func() error { return raw(unix.SYS_BPF, 0, 0, 0, 0) },
+	"keyring-read":     func() error { return raw(unix.SYS_KEYCTL, 11, 0xfffffffc, 0) }, // KEYCTL_READ of the user keyring
+	"bpf":              func() error { return raw(unix.SYS_BPF, 0, 0, 0) },
 	"perf":             perf,
 	"io-uring":         ioUring,
 	"userfaultfd":      func() error { return newFD(unix.SYS_USERFAULTFD, unix.O_CLOEXEC) },
-	"kexec":            func() error { return raw(unix.SYS_KEXEC_LOAD, 0, 0, 0, 0) },
-	"init-module":      func() error { return raw(unix.SYS_INIT_MODULE, 0, 0, 0, 0) },
+	"kexec":            func() error { return raw(unix.SYS_KEXEC_LOAD, 0, 0, 0) },
+	"init-module":      func() error { return raw(unix.SYS_INIT_MODULE, 0, 0, 0) },
 	"reboot":           func() error { return unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_OFF) },
 	"settime":          func() error { return unix.Settimeofday(&unix.Timeval{Sec: 1}) },
 	"sethostname":      func() error { return unix.Sethostname([]byte("pwned")) },
 	"acct":             func() error { return unix.Acct("") },
-	"swapon":           func() error { return raw(unix.SYS_SWAPON, 0, 0, 0, 0) },
+	"swapon":           func() error { return raw(unix.SYS_SWAPON, 0, 0, 0) },
 	"iopl":             func() error { return unix.Iopl(3) },
 	"personality":      personality,
 	"syslog":           func() error { _, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, make([]byte, 64)); return err },
@@ -101,12 +101,15 @@ func try(a arguments) (string, error) {
 	return permitted(f())
 }
 
-func raw(nr, a, b, c, d uintptr) error {
-	if _, _, errno := unix.Syscall6(nr, a, b, c, d, 0, 0); errno != 0 {
+func raw(nr, a, b, c uintptr) error {
+	if _, _, errno := unix.Syscall6(nr, a, b, c, 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
 }
+
+// shut closes a descriptor that was only got to see whether it can be.
+func shut(fd int) { _ = unix.Close(fd) }
 
 func newFD(nr, flags uintptr) error {
 	fd, _, errno := unix.Syscall(nr, flags, 0, 0)
@@ -177,7 +180,7 @@ func audit() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer shut(fd)
 	get := []byte{16, 0, 0, 0, 0xe8, 3, unix.NLM_F_REQUEST | unix.NLM_F_ACK, 0, 1, 0, 0, 0, 0, 0, 0, 0}
 	if err := unix.Sendto(fd, get, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
@@ -199,7 +202,7 @@ func vsock() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer shut(fd)
 	return unix.Connect(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_HOST, Port: 1})
 }
 
@@ -219,7 +222,7 @@ func setnsInit() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer shut(fd)
 	return unix.Setns(fd, unix.CLONE_NEWNS)
 }
 
@@ -246,7 +249,7 @@ func openByHandle() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
+	defer shut(dir)
 	fd, err := unix.OpenByHandleAt(dir, unix.NewFileHandle(1, []byte{2, 0, 0, 0, 0, 0, 0, 0}), unix.O_RDONLY)
 	if err != nil {
 		return err
@@ -274,7 +277,7 @@ func perf() error {
 
 func ioUring() error {
 	var params [120]byte
-	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)), 0) //nolint:gosec // the call has no other form
 	if errno != 0 {
 		return errno
 	}
@@ -282,7 +285,7 @@ func ioUring() error {
 }
 
 // personality asks for READ_IMPLIES_EXEC, which makes exploits easier.
-func personality() error { return raw(unix.SYS_PERSONALITY, 0x0400000, 0, 0, 0) }
+func personality() error { return raw(unix.SYS_PERSONALITY, 0x0400000, 0, 0) }
 
 // tiocsti types into the terminal, if there is one.
 func tiocsti() error {
@@ -290,9 +293,9 @@ func tiocsti() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer shut(fd)
 	c := byte('x')
-	return raw(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)), 0)
+	return raw(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c))) //nolint:gosec // the call has no other form
 }
 
 // vmRead reads memory of PID 1 at an address that a static program has mapped.
@@ -310,7 +313,7 @@ func pidfdGetfd() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(p)
+	defer shut(p)
 	last := error(unix.EBADF)
 	for fd := range 32 {
 		stolen, err := unix.PidfdGetfd(p, fd, 0)
@@ -332,7 +335,7 @@ func initDies() error {
 	}
 	status, err := os.ReadFile("/proc/1/status")
 	if err != nil {
-		return nil //nolint:nilerr // PID 1 is gone
+		return nil // PID 1 is gone
 	}
 	for _, l := range strings.Split(string(status), "\n") {
 		if strings.HasPrefix(l, "State:") && strings.Contains(l, "T (") {
@@ -400,6 +403,6 @@ func handOverAgain() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer shut(fd)
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: "/.garita/socket"})
 }
