@@ -74,3 +74,31 @@ func BenchmarkReadCall(b *testing.B) {
 		return s.Record(ctx, store.CallRecord{Call: c, Decision: d, Outcome: store.CallDone, Duration: time.Millisecond})
 	})
 }
+
+// BenchmarkVerify checks a log of 20,000 events.
+func BenchmarkVerify(b *testing.B) {
+	p := newPlace(b)
+	p.fill(b, 20_000)
+	s := p.open(b)
+	for b.Loop() {
+		if v := verify(b, s); !v.OK {
+			b.Fatal(v)
+		}
+	}
+}
+
+// BenchmarkCalls lists the newest 100 of 2,000 calls.
+func BenchmarkCalls(b *testing.B) {
+	s := newPlace(b).open(b)
+	for i := range 2000 {
+		c := aCall(fmt.Sprintf("c%016x", i*7919), approvals.Read)
+		if err := s.Record(b.Context(), store.CallRecord{Call: c, Outcome: store.CallDone}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if calls, err := s.Calls(b.Context(), "", 100, ""); err != nil || len(calls) != 100 {
+			b.Fatal(len(calls), err)
+		}
+	}
+}
