@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/containerd/errdefs"
 
@@ -28,7 +30,7 @@ func (e *Engine) overlays(_ context.Context, b *box) (map[string]string, error) 
 		if err != nil {
 			return nil, err
 		}
-		b.onUndo(release)
+		b.onUndo(func() error { defer e.openWork(id); return release() })
 		for i, h := range hosts {
 			if merged[h] == "" { // the same folder twice: the mounted one counts
 				merged[h] = dirs[i]
@@ -36,4 +38,13 @@ func (e *Engine) overlays(_ context.Context, b *box) (map[string]string, error) 
 		}
 	}
 	return merged, nil
+}
+
+// openWork gives overlayfs' own directories a mode with which their owner can remove them: the
+// kernel leaves them without any.
+func (e *Engine) openWork(id sandbox.WorkspaceID) {
+	dirs, _ := filepath.Glob(filepath.Join(e.cfg.Data, "workspaces", string(id), "*", "work", "work"))
+	for _, d := range dirs {
+		_ = os.Chmod(d, 0o700) // still mounted for another sandbox: the kernel does not mind
+	}
 }

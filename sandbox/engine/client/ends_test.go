@@ -35,12 +35,33 @@ func sweepsToZero(t *testing.T, e *client.Engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	var last string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("the last sweep: ", last)
+		}
+	})
 	eventually(t, 10*time.Second, "nothing is left", func() bool {
 		s, err := e.Sweep(ctx)
 		last = fmt.Sprint(s, err)
 		return err == nil && s.Zero()
 	})
-	_ = last
+}
+
+// sweepsToZeroAfter stops what runs first.
+func sweepsToZeroAfter(t *testing.T, e *client.Engine) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	all, err := e.Instances(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range all {
+		if err := e.StopInstance(ctx, i.ID, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	sweepsToZero(t, e)
 }
 
 func cgroupsLeft(e *client.Engine) int { return e.Cgroups().Left() }

@@ -78,8 +78,14 @@ func (i *instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 }
 
+// StopInstance stops an instance by its id, as Instance.Stop does. NotFound.
+func (e *Engine) StopInstance(ctx context.Context, id sandbox.InstanceID, drain time.Duration) error {
+	_, err := call[struct{}](ctx, e, http.MethodPost, "/v1/instances/"+string(id)+"/stop", wire.Stop{DrainMS: drain.Milliseconds()})
+	return err
+}
+
 func (i *instance) Stop(ctx context.Context, drain time.Duration) error {
-	_, err := call[struct{}](ctx, i.engine, http.MethodPost, i.path("/stop"), wire.Stop{DrainMS: drain.Milliseconds()})
+	err := i.engine.StopInstance(ctx, i.info.ID, drain)
 	switch {
 	case errdefs.IsUnavailable(err):
 		select {
