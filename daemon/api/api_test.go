@@ -1,7 +1,12 @@
 package api
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,5 +69,44 @@ func TestParseAttachRefuses(t *testing.T) {
 		if _, err := ParseAttach(q); err == nil {
 			t.Errorf("%s: taken", name)
 		}
+	}
+}
+
+// TestBytesReadAheadComeFirst copies to a file, for which io.Copy moves bytes within the kernel.
+func TestBytesReadAheadComeFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "first, second")
+		_ = conn.Close()
+	}()
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ahead := bufio.NewReaderSize(io.LimitReader(conn, 5), 16)
+	if _, err := ahead.Peek(5); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	n, err := io.Copy(out, NewStdio(conn, ahead))
+	if err != nil || n != 13 {
+		t.Errorf("copied %d, %v", n, err)
+	}
+	if got, err := os.ReadFile(out.Name()); err != nil || string(got) != "first, second" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -116,3 +116,19 @@ func (s *Stdio) Read(p []byte) (int, error) {
 	s.ahead = nil
 	return s.UnixConn.Read(p)
 }
+
+// WriteTo copies to w all that is to be read. The bytes read ahead come first; io.Copy would
+// otherwise move the rest within the kernel past them.
+func (s *Stdio) WriteTo(w io.Writer) (int64, error) {
+	var ahead int64
+	if s.ahead != nil {
+		held := io.LimitReader(s.ahead, int64(s.ahead.Buffered()))
+		n, err := io.Copy(w, held)
+		if err != nil {
+			return n, err
+		}
+		ahead, s.ahead = n, nil
+	}
+	n, err := io.Copy(w, s.UnixConn)
+	return ahead + n, err
+}

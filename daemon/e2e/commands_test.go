@@ -81,7 +81,7 @@ func pids(ts *testscript.TestScript, neg bool, args []string) {
 		found = append(found, strconv.Itoa(p.pid))
 	}
 	if (len(found) == 0) != neg {
-		ts.Fatalf("processes called %s: %v", args[1], found)
+		ts.Fatalf("processes called %s: %v, of:\n%s", args[1], found, strings.Join(watchOf(ts).left(), "\n"))
 	}
 	ts.Setenv(args[0], strings.Join(found, " "))
 }
@@ -93,7 +93,7 @@ func murder(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	found := watchOf(ts).named(args[0])
 	if len(found) == 0 {
-		ts.Fatalf("there is no process called %s", args[0])
+		ts.Fatalf("there is no process called %s, only:\n%s", args[0], strings.Join(watchOf(ts).left(), "\n"))
 	}
 	for _, p := range found {
 		p.kill()

@@ -134,7 +134,7 @@ func (w *watch) garitas() (found []proc) {
 }
 
 // named are those whose name, or whose command line up to the first option, is name. "garita
-// connect" finds bridges, "garita-init" sandboxes.
+// connect" finds bridges, "init" sandboxes.
 func (w *watch) named(name string) (found []proc) {
 	for _, p := range w.garitas() {
 		words := strings.Fields(p.args)
@@ -190,10 +190,14 @@ func mounts() (points []string) {
 	return points
 }
 
-// controlGroups are those named after Garita.
+// controlGroups are the user's that are named after Garita.
 func controlGroups() (found []string) {
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && strings.Contains(d.Name(), "garita") && !strings.HasPrefix(d.Name(), "garita-check-") {
+		if err != nil || !d.IsDir() || !strings.Contains(d.Name(), "garita") || strings.HasPrefix(d.Name(), "garita-check-") {
+			return nil
+		}
+		var st syscall.Stat_t
+		if syscall.Stat(path, &st) == nil && int(st.Uid) == os.Getuid() {
 			found = append(found, path)
 		}
 		return nil

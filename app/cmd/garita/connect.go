@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -68,10 +69,22 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 	// These may stay in Read and Poll when the server ends first; the process ends right after.
 	go forward(conn, c.in)
 	go c.followClient(conn)
-	if _, err := io.Copy(c.out, conn); err != nil && ctx.Err() == nil {
+	_, err = io.Copy(c.out, conn)
+	return ending(ctx, err)
+}
+
+// ending tells why bytes stopped coming, where that was not the server's own end.
+func ending(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return nil
+	case errors.Is(err, net.ErrClosed): // by followClient: nobody is left to be told
+		return silent{exitFailed}
+	case errors.Is(err, syscall.ECONNRESET):
+		return errors.New("the daemon ended the session: garita audit tail says why")
+	default:
 		return fmt.Errorf("carry the server's answers: %w", err)
 	}
-	return nil
 }
 
 // attach opens the session, starting the daemon when nobody answers.
