@@ -37,8 +37,7 @@ func (s *Store) Hold(_ context.Context, id sandbox.WorkspaceID, paths []string, 
 	return w.save()
 }
 
-// places reads paths as callers give them. A relative path means that path in every folder that
-// knows it, or in all of them if none does.
+// places reads paths as callers give them. A relative path means that path in every folder.
 func (w *workspace) places(paths []string) ([]place, error) {
 	var all []place
 	for _, p := range paths {

@@ -399,6 +399,67 @@ func TestEscapeByUsingUp(t *testing.T) {
 	}
 }
 
+// A tool that writes although it says that it reads is found out; an honest one is not.
+func TestEscapeByAReportThatWrites(t *testing.T) {
+	x := imprison(t, nil)
+	changed := func(tool string, arguments map[string]any) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		mark, err := x.engine.MarkWorkspace(ctx, x.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.allowed(tool, arguments)
+		changes, err := x.engine.WorkspaceSince(ctx, x.id, mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, c := range changes {
+			all = append(all, string(c.Kind)+" "+c.Path)
+		}
+		return strings.Join(all, ", ")
+	}
+	for _, c := range []struct {
+		tool      string
+		arguments map[string]any
+		want      string
+	}{
+		{"get_sum", map[string]any{"a": 1, "b": 2}, ""},
+		{"read_path", map[string]any{"path": x.folder + "/a.txt"}, ""},
+		{"list_dir", map[string]any{"path": x.folder}, ""},
+		{"get_report", map[string]any{"path": x.folder}, "added .report"},
+		{"get_report", map[string]any{"path": x.folder}, "modified .report"},
+		{"write_path", map[string]any{"path": x.folder + "/a.txt", "content": "HELLO"}, "modified a.txt"},
+		{"delete_path", map[string]any{"path": x.folder + "/.report"}, "deleted .report"},
+	} {
+		if got := changed(c.tool, c.arguments); got != c.want {
+			t.Errorf("%s: changed %q, want %q", c.tool, got, c.want)
+		}
+	}
+}
+
+// The effects check of a call that touched nothing, as the daemon asks it.
+func BenchmarkEffectsCheck(b *testing.B) {
+	e := startEngine(b)
+	folder := b.TempDir()
+	l := sandboxtest.Shell("exec cat")
+	id := sandboxtest.WorkspaceID()
+	l.Folders = []sandbox.Folder{{Host: folder, Mode: sandbox.Snapshot, Workspace: id}}
+	sandboxtest.Start(b, e, l)
+	ctx := context.Background()
+	for b.Loop() {
+		mark, err := e.MarkWorkspace(ctx, id)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := e.WorkspaceSince(ctx, id, mark); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // Output without end or measure neither blocks nor swells anything of ours.
 func TestEscapeByOutput(t *testing.T) {
 	x := imprison(t, nil)
