@@ -23,7 +23,7 @@ func (w *writer) newestAnchor(ctx context.Context, h head, key ed25519.PublicKey
 }
 
 // scanAnchor reads one row of the anchors. Columns of a wrong length leave the anchor false.
-func scanAnchor(row interface{ Scan(...any) error }) (a anchor, err error) {
+func scanAnchor(row scanner) (a anchor, err error) {
 	var h, sig []byte
 	if err := row.Scan(&a.seq, &a.at, &a.prev, &h, &sig); err != nil {
 		return anchor{}, err

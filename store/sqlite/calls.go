@@ -241,7 +241,7 @@ func (s *Store) finishedCalls(ctx context.Context, before int64, limit int, serv
 	return calls, unavailable("read calls", rows.Err())
 }
 
-func scanCall(row interface{ Scan(...any) error }) (store.CallRecord, error) {
+func scanCall(row scanner) (store.CallRecord, error) {
 	var body []byte
 	if err := row.Scan(&body); err != nil {
 		return store.CallRecord{}, err

@@ -79,7 +79,7 @@ func (s *Store) loadDemotions(ctx context.Context) (map[toolKey]store.Demotion, 
 	return m, nil
 }
 
-func scanDemotion(row interface{ Scan(...any) error }) (store.Demotion, error) {
+func scanDemotion(row scanner) (store.Demotion, error) {
 	var d store.Demotion
 	var at int64
 	err := row.Scan(&d.Server, &d.Tool, &d.Reason, &d.Call, &at)

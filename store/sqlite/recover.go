@@ -74,7 +74,7 @@ func (w wireDecided) unfinished() store.CallRecord {
 	return r
 }
 
-func scanDecided(row interface{ Scan(...any) error }) (wireDecided, error) {
+func scanDecided(row scanner) (wireDecided, error) {
 	var body []byte
 	if err := row.Scan(&body); err != nil {
 		return wireDecided{}, err
@@ -85,7 +85,7 @@ func scanDecided(row interface{ Scan(...any) error }) (wireDecided, error) {
 }
 
 // collect reads all rows of a query on the writer's connection, which then is free again.
-func collect[T any](ctx context.Context, w *writer, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) ([]T, error) {
+func collect[T any](ctx context.Context, w *writer, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := w.conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

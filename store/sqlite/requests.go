@@ -93,7 +93,7 @@ func (s *Store) Request(ctx context.Context, id approvals.RequestID) (approvals.
 	return r, unavailable("find request "+string(id), err)
 }
 
-func scanRequest(row interface{ Scan(...any) error }) (approvals.Request, error) {
+func scanRequest(row scanner) (approvals.Request, error) {
 	var outcome, by string
 	var answered int64
 	var body []byte

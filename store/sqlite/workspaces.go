@@ -86,7 +86,7 @@ func (s *Store) ForgetWorkspace(ctx context.Context, id sandbox.WorkspaceID) err
 	return unavailable(fmt.Sprintf("forget workspace %s", id), err)
 }
 
-func scanWorkspace(row interface{ Scan(...any) error }) (store.Workspace, error) {
+func scanWorkspace(row scanner) (store.Workspace, error) {
 	var w store.Workspace
 	var folders []byte
 	var uid int

@@ -240,3 +240,6 @@ func (w *writer) setLogID(ctx context.Context, id logID) error {
 
 // micros is a time from a column.
 func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
+
+// scanner is one row of an answer: *sql.Row or *sql.Rows.
+type scanner interface{ Scan(dest ...any) error }
