@@ -68,7 +68,7 @@ func (e *Engine) applyWorkspace(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, left, err := e.ws.Apply(r.Context(), workspaceOf(r), req.Paths)
+	done, left, err := e.ws.ApplySeen(r.Context(), workspaceOf(r), req.Paths, req.Seen)
 	return wire.Applied{Done: done, Left: left}, err
 }
 

@@ -26,13 +26,20 @@ import (
 // NotFound (workspace, folder, or a path that is no change), InvalidArgument; with an error, done
 // still lists what was applied.
 func (s *Store) Apply(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+	return s.ApplySeen(ctx, id, paths, "")
+}
+
+// ApplySeen is Apply of what a person has looked at: seen is a mark made before Changes or Diff,
+// and what has changed in the workspace since then is left out. The empty mark asks for nothing.
+// NotFound also means that the mark is too old, or of another process: look again.
+func (s *Store) ApplySeen(ctx context.Context, id sandbox.WorkspaceID, paths []string, seen sandbox.Mark) (done, left []sandbox.Change, err error) {
 	w, err := s.workspace(id, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	todo, err := w.plan(ctx, paths)
+	todo, err := w.plan(ctx, paths, seen)
 	if err != nil {
 		return nil, nil, fmt.Errorf("apply workspace %s: %w", id, err)
 	}
@@ -44,7 +51,7 @@ func (s *Store) Apply(ctx context.Context, id sandbox.WorkspaceID, paths []strin
 	return done, left, err
 }
 
-func (w *workspace) plan(ctx context.Context, paths []string) (selection, error) {
+func (w *workspace) plan(ctx context.Context, paths []string, seen sandbox.Mark) (selection, error) {
 	if err := w.lock(); err != nil {
 		return selection{}, err
 	}
@@ -57,7 +64,33 @@ func (w *workspace) plan(ctx context.Context, paths []string) (selection, error)
 	if err != nil {
 		return selection{}, err
 	}
-	return applicable(complete(diffs, chosen), exact), nil
+	todo := applicable(complete(diffs, chosen), exact)
+	if seen == "" {
+		return todo, nil
+	}
+	gen, err := w.log.parse(seen)
+	if err != nil {
+		return selection{}, err
+	}
+	return unchangedSince(todo, w.log.since(gen)), nil
+}
+
+// unchangedSince takes out what was changed by one of the events.
+func unchangedSince(todo selection, events []event) selection {
+	fresh := map[place]bool{}
+	for _, e := range events {
+		fresh[e.place] = true
+	}
+	kept := selection{left: todo.left}
+	for _, d := range todo.chosen {
+		if fresh[place{d.folder.n, d.raw}] {
+			d.Held = "changed after it was shown; look again"
+			kept.left = append(kept.left, d.Change)
+			continue
+		}
+		kept.chosen = append(kept.chosen, d)
+	}
+	return kept
 }
 
 // apply works through the changes folder by folder; w.writing is held.

@@ -439,6 +439,29 @@ func TestApplyThenNothingIsLeft(t *testing.T) {
 	}
 }
 
+// What changed between the look and the word is not applied.
+func TestApplySeen(t *testing.T) {
+	d := newDesk(t, "a=1", "b=1").mount()
+	d.put(d.merged, "a=2")
+	d.put(d.merged, "b=2")
+	m := d.mark()
+	d.changes()
+	d.put(d.merged, "b=evil")
+	d.put(d.merged, "c=evil")
+	ctx := context.Background()
+	done, left, err := d.store.ApplySeen(ctx, id, nil, m)
+	d.must(err)
+	if diff := cmp.Diff(words(done), []string{"modified file a"}); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(words(left), []string{"modified file b held", "added file c held"}); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := d.store.ApplySeen(ctx, id, nil, "another.1"); !errdefs.IsNotFound(err) {
+		t.Errorf("an unknown mark: %v", err)
+	}
+}
+
 func TestApplyRefusesStale(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent, person func(d *desk)

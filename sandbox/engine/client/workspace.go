@@ -48,7 +48,13 @@ func (e *Engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, path
 // ApplyWorkspace writes changes to the host; no paths means everything that is not held. left is
 // what was left out, and why (Held or Stale).
 func (e *Engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
-	a, err := call[wire.Applied](ctx, e, http.MethodPost, workspacePath(id, "/apply"), wire.Paths{Paths: paths})
+	return e.ApplyWorkspaceSeen(ctx, id, paths, "")
+}
+
+// ApplyWorkspaceSeen is ApplyWorkspace that leaves out what has changed since a mark made before the
+// person looked. NotFound when the mark is of another engine's life: look again.
+func (e *Engine) ApplyWorkspaceSeen(ctx context.Context, id sandbox.WorkspaceID, paths []string, seen sandbox.Mark) (done, left []sandbox.Change, err error) {
+	a, err := call[wire.Applied](ctx, e, http.MethodPost, workspacePath(id, "/apply"), wire.Paths{Paths: paths, Seen: seen})
 	return a.Done, a.Left, err
 }
 

@@ -143,6 +143,8 @@ type Hold struct {
 // Paths is the body of …/apply and …/discard; none means everything.
 type Paths struct {
 	Paths []string `json:"paths"`
+	// Seen is a mark made before a person looked: apply leaves out what has changed since.
+	Seen sandbox.Mark `json:"seen,omitempty"`
 }
 
 // Applied is what was done, and what was left out.
