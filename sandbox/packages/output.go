@@ -39,14 +39,24 @@ func (o *Output) Line(line string) {
 		return
 	}
 	if m := errorText.FindStringSubmatch(line); m != nil {
-		if len(o.errors) < maxErrorLines {
-			o.errors = append(o.errors, strings.TrimSpace(m[1]))
-		}
+		o.complaint(strings.TrimSpace(m[1]))
 		return
 	}
 	if line = strings.TrimSpace(line); line != "" {
 		o.last = append(o.last, line)
 		o.last = o.last[max(0, len(o.last)-maxLastLines):]
+	}
+}
+
+// complaint keeps the lines that say something about this failure.
+func (o *Output) complaint(text string) {
+	for _, idle := range []string{"Log files were not written", "A complete log", "In most cases", "This is probably not a problem"} {
+		if strings.Contains(text, idle) {
+			return
+		}
+	}
+	if len(o.errors) < maxErrorLines {
+		o.errors = append(o.errors, text)
 	}
 }
 

@@ -87,7 +87,8 @@ func NewPlan(ref sandbox.PackageRef, tools Tools, address string) Plan {
 			"--ignore-scripts", "--script-shell=/bin/false", "--git=/bin/false",
 			"--omit=dev", "--save-exact", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress",
 			"--color=false", "--loglevel=info", "--logs-max=0",
-			"--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-timeout=120000",
+			"--fetch-retries=2", "--fetch-retry-factor=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000",
+			"--fetch-timeout=120000",
 		},
 		Env: map[string]string{
 			"PATH":         filepath.Dir(tools.Node) + ":/usr/local/bin:/usr/bin:/bin",

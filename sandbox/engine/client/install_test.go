@@ -242,6 +242,23 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
+func TestNpmReachesNothingButTheRegistry(t *testing.T) {
+	e := startEngine(t)
+	elsewhere := newRegistry(t)
+	elsewhere.tarballs["/x.tgz"] = pack(t, map[string]string{"package.json": `{"name":"x","version":"1.0.0"}`})
+	r := newRegistry(t)
+	r.publish(t, "from-url", "1.0.0", fmt.Sprintf(`"bin":"x.js","dependencies":{"x":"%s/x.tgz"}`, elsewhere.URL), map[string]string{"x.js": ""})
+	in := newInstall(t, e, client.RegistryConfig{Default: r.URL})
+	_, err := in.Install(t.Context(), sandbox.PackageRef{Ecosystem: sandbox.NPM, Name: "from-url"}, nil, nil)
+	if err == nil {
+		t.Error("a dependency from elsewhere was installed")
+	}
+	if n := elsewhere.count(); n != 0 {
+		t.Errorf("%d requests reached it", n)
+	}
+	t.Logf("npm says: %v", err)
+}
+
 func TestAnInterruptedInstallLeavesNothingAndStartsClean(t *testing.T) {
 	e := startEngine(t)
 	r := newRegistry(t)

@@ -151,7 +151,7 @@ func (n *npmrc) credentials() []wire.Credential {
 	for place, keys := range n.hosts {
 		header := authorization(keys)
 		u, err := url.Parse("https:" + place)
-		if header == "" || err != nil || u.Host == "" {
+		if header == "" || err != nil || u.Host == "" || "https://"+u.Host+u.EscapedPath() != "https:"+place {
 			continue
 		}
 		all = append(all, wire.Credential{Host: u.Host, Path: u.EscapedPath(), Header: wire.NewSecret(header)})
