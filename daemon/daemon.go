@@ -102,7 +102,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 	})
 	d.effects = newEffects(d.engine, demotions{d})
 	d.supervisor = supervisor.New(supervisor.Options{
-		Runtime: d.engine, Installer: d.engine, Lock: packageLock{settings}, Host: host{d},
+		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d},
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
 		Progress: d.noteProgress, Ended: d.noteEnded, Logger: log,
 	})

@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
 )
 
 // host is the machine, as the supervisor's lowering asks about it.
@@ -29,7 +30,7 @@ func (h host) Image(ctx context.Context, server sandbox.ServerName, reference st
 }
 
 // packageLock is garita.lock, as the supervisor uses it.
-type packageLock struct{ config *config.Store }
+type packageLock struct{ *Daemon }
 
 // Locked returns the entry if it is of this package and, where the command line names one exact
 // version, of that version. A range or tag stays with the version it was first resolved to.
@@ -41,7 +42,13 @@ func (l packageLock) Locked(server sandbox.ServerName, ref sandbox.PackageRef) (
 	return *p, true
 }
 
-func (l packageLock) SetLocked(server sandbox.ServerName, _ sandbox.PackageRef, p sandbox.Package) error {
+// SetLocked records what was installed, and locks it where the server is a configured one.
+func (l packageLock) SetLocked(server sandbox.ServerName, ref sandbox.PackageRef, p sandbox.Package) error {
+	e := event(store.PackageInstalled, approvals.Principal{UID: l.uid}, map[string]any{"asked": ref, "package": p})
+	e.Server = server
+	if _, err := l.db.AppendDurable(context.Background(), e); err != nil {
+		return err
+	}
 	if _, configured := l.config.Server(server); !configured {
 		return nil // garita run: nothing is remembered of a command that is not configured
 	}

@@ -92,6 +92,16 @@ func (d *Daemon) record(ctx context.Context, kind store.Kind, o gateway.Options,
 	}
 }
 
+// recordStart writes which walls a session's sandbox has, as they are in force.
+func (d *Daemon) recordStart(ctx context.Context, o gateway.Options, info sandbox.InstanceInfo) error {
+	e := event(store.InstanceStarted, o.Principal, map[string]any{
+		"sandbox": o.Instance, "limits": info.Limits, "notices": info.Notices, "package": d.config.Package(o.Server.Name),
+	})
+	e.Session, e.Server = o.ID, o.Server.Name
+	_, err := d.db.Append(ctx, e)
+	return err
+}
+
 // recordLife writes that the daemon has started or stopped.
 func (d *Daemon) recordLife(ctx context.Context, kind store.Kind) error {
 	e := event(kind, approvals.Principal{UID: d.uid}, map[string]any{"version": Version(), "pid": d.pid})

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -113,7 +114,14 @@ func (d *Daemon) start(ctx context.Context, v visit, o gateway.Options, client g
 		Group: group(v.principal), Session: string(o.ID), Agent: agentName(v.principal), Workspace: o.Workspace,
 		Volume: volume(v),
 	}
-	return d.supervisor.Start(ctx, v.server, o.Instance, owner)
+	i, err := d.supervisor.Start(ctx, v.server, o.Instance, owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.recordStart(ctx, o, i.Now().Info); err != nil {
+		return nil, errors.Join(fmt.Errorf("no sandbox without a record: %w", err), i.Stop(ctx))
+	}
+	return i, nil
 }
 
 // sessionOf names a session and joins it with the parts it works with.

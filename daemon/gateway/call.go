@@ -36,7 +36,7 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 		return s.fail(ctx, call, decision, err)
 	}
 	began := time.Now()
-	raw, callErr := s.upstream.forward(ctx, req, s.callLimit())
+	raw, callErr := s.forward(ctx, call, req) // if the tool is still the one that was decided about
 	took := time.Since(began)
 	seen, seenErr := watch.Stop(context.WithoutCancel(ctx))
 

@@ -85,7 +85,7 @@ type Upstream interface {
 // Why a call was not answered by the server.
 var (
 	errEnded  = errors.New("the session has ended")
-	errUnsent = errors.New("it was not sent to the server")
+	errUnsent = errors.New("the call was not sent to the server")
 	errSlow   = errors.New("the server did not answer in time; it was told to cancel")
 )
 

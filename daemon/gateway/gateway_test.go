@@ -153,6 +153,9 @@ func (g *scriptedGate) Authorize(ctx context.Context, c approvals.Call) (approva
 	switch d.Outcome {
 	case approvals.Approved:
 		d.Effect = approvals.Allow
+	case "later":
+		time.Sleep(time.Minute)
+		d.Effect, d.Outcome = approvals.Allow, approvals.Approved
 	case "waits":
 		<-ctx.Done()
 		d.Outcome = approvals.Withdrawn
@@ -213,6 +216,12 @@ func serveScript(s *side, script string, fx *scriptedEffects) {
 				fx.changes = []sandbox.Change{{Path: path, Kind: sandbox.Added}}
 				fx.mu.Unlock()
 				continue
+			}
+			if text, ok := strings.CutPrefix(rest, "once "); ok { // the first time only
+				if strings.Count(s.seen(), fmt.Sprintf("%q", m.Method)) > 1 {
+					continue
+				}
+				rest = text
 			}
 			if raw, ok := strings.CutPrefix(rest, "raw "); ok {
 				_, _ = io.WriteString(s, raw+"\n")

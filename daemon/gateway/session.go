@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -382,14 +383,44 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	s.mu.Unlock()
 	call.Pin = t.pin // none for a tool that was never listed: that is denied
 	call.Class, call.ClassWhy, call.Sentence = t.describe(tc.Arguments)
+	call.Sentence = s.shortened(call.Sentence)
 	return call, nil
 }
 
+// forward sends a decided call and waits for its answer, if the tool is still defined as it was
+// when the call was described: a person may take minutes to answer, and the server may list
+// another tool under the name meanwhile.
+func (s *Session) forward(ctx context.Context, call approvals.Call, req protocol.Message) (answer, error) {
+	t, err := s.tool(ctx, call.Tool)
+	switch {
+	case err != nil:
+		return answer{}, fmt.Errorf("%w: %w", errUnsent, err)
+	case t.pin != call.Pin:
+		return answer{}, fmt.Errorf("%w: %s changed its definition after it was decided about", errUnsent, call.Tool)
+	}
+	return s.upstream.forward(ctx, req, s.callLimit())
+}
+
+// mode is how the server's folders may be changed. A writable mount of another path is changed at
+// once, and nobody watches it: then everything is as in direct mode.
 func (s *Session) mode() sandbox.WorkspaceMode {
+	for _, m := range s.Server.Spec.Mounts {
+		if m.Writable {
+			return sandbox.Direct
+		}
+	}
 	if s.Server.Spec.Workspace == "" {
 		return sandbox.Snapshot
 	}
 	return s.Server.Spec.Workspace
+}
+
+// shortened names files relative to the one folder a server has.
+func (s *Session) shortened(sentence string) string {
+	if folders := s.Server.Spec.Folders; len(folders) == 1 {
+		return strings.ReplaceAll(sentence, folders[0]+"/", "")
+	}
+	return sentence
 }
 
 // allowed says whether a tool exists for this client.

@@ -1,0 +1,249 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
+)
+
+type lockFile struct {
+	mu     sync.Mutex
+	locked map[sandbox.ServerName]sandbox.Package
+}
+
+func (l *lockFile) Locked(s sandbox.ServerName, _ sandbox.PackageRef) (sandbox.Package, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, ok := l.locked[s]
+	return p, ok
+}
+
+func (l *lockFile) SetLocked(s sandbox.ServerName, _ sandbox.PackageRef, p sandbox.Package) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.locked[s] = p
+	return nil
+}
+
+// registry installs whatever is asked for as a shell, and counts.
+type registry struct {
+	wants []*sandbox.Package
+	err   error
+}
+
+func (r *registry) Install(_ context.Context, ref sandbox.PackageRef, want *sandbox.Package, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	progress(sandbox.Progress{Step: "resolve"})
+	r.wants = append(r.wants, want)
+	return sandbox.Package{Name: ref.Name, Version: "1.0.0", Entry: []string{"/bin/sh", "-c", "echo $0 $@; exec cat"}}, r.err
+}
+
+// machine finds programs in a made-up file system.
+type machine map[string]string // program or path to real path
+
+func (m machine) LookPath(p string) (string, error) {
+	if _, ok := m[p]; !ok {
+		return "", errors.New("not there")
+	}
+	if filepath.IsAbs(p) {
+		return p, nil
+	}
+	return "/usr/bin/" + p, nil
+}
+
+func (m machine) EvalSymlinks(p string) (string, error) {
+	if real, ok := m[p]; ok {
+		return real, nil
+	}
+	return p, nil
+}
+
+func (machine) Image(context.Context, sandbox.ServerName, string) (sandbox.Digest, error) {
+	return "sha256:1", nil
+}
+
+func newTest(t *testing.T) (*Supervisor, *registry, *lockFile, <-chan sandbox.Exit) {
+	r, l := &registry{}, &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}}
+	ended := make(chan sandbox.Exit, 10)
+	s := New(Options{
+		Runtime: sandboxtest.NewFake(), Installer: r, Lock: l, Host: machine{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
+		Changed: func(sandbox.ServerName) {}, Progress: func(sandbox.ServerName, sandbox.Progress) {},
+		Ended: func(_ Status, e sandbox.Exit) { ended <- e }, Logger: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s, r, l, ended
+}
+
+func shell(script string) sandbox.Server {
+	return sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"sh", "-c", script}}}
+}
+
+func TestAnInstanceLivesFromStartToStop(t *testing.T) {
+	s, _, _, ended := newTest(t)
+	i, err := s.Start(t.Context(), shell("echo words >&2; exec cat"), NewInstanceID(), Owner{Session: "s1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Write([]byte("hello\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := bufio.NewReader(i).ReadString('\n'); got != "hello\n" {
+		t.Errorf("got %q back", got)
+	}
+	if state, _ := s.State("srv"); state != sandbox.Ready || len(s.Instances("srv")) != 1 {
+		t.Errorf("state %s with %d instances", state, len(s.Instances("srv")))
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if state, _ := s.State("srv"); state != sandbox.Stopped || len(s.Instances("")) != 0 {
+		t.Errorf("after the stop: state %s, %d instances", state, len(s.Instances("")))
+	}
+	if got := s.Log("srv"); !cmp.Equal(got, []string{"words"}) {
+		t.Errorf("log %q", got)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Errorf("a second stop: %v", err)
+	}
+}
+
+func TestAServerThatIgnoresEndOfFileIsEnded(t *testing.T) {
+	s, _, _, ended := newTest(t)
+	i, err := s.Start(t.Context(), shell("trap '' TERM; while :; do sleep 1; done"), NewInstanceID(), Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-ended; e.Code != 137 {
+		t.Errorf("ended with %+v, want killed", e)
+	}
+}
+
+func TestAPackageIsLockedAtItsFirstStart(t *testing.T) {
+	s, r, l, _ := newTest(t)
+	server := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "-y", "pkg", "--flag", "x y"}}}
+	for range 2 {
+		i, err := s.Start(t.Context(), server, NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := bufio.NewReader(i).ReadString('\n'); got != "--flag x y\n" {
+			t.Errorf("the server got %q", got)
+		}
+		_ = i.Stop(t.Context())
+	}
+	if len(r.wants) != 2 || r.wants[0] != nil || r.wants[1] == nil || r.wants[1].Version != "1.0.0" {
+		t.Errorf("asked the installer for %v; want anything first, then the lock's", r.wants)
+	}
+	if l.locked["srv"].Name != "pkg" {
+		t.Errorf("locked %+v", l.locked)
+	}
+}
+
+func TestAFailedStartSaysWhy(t *testing.T) {
+	s, r, _, _ := newTest(t)
+	r.err = errdefs.ErrUnavailable
+	for name, server := range map[string]sandbox.Server{
+		"install":    {Name: "srv", Source: sandbox.Source{Command: []string{"npx", "pkg"}}},
+		"no program": {Name: "srv", Source: sandbox.Source{Command: []string{"nowhere"}}},
+		"nothing":    {Name: "srv"},
+	} {
+		if _, err := s.Start(t.Context(), server, NewInstanceID(), Owner{}); err == nil {
+			t.Errorf("%s: it started", name)
+		}
+		if state, reason := s.State("srv"); state != sandbox.Failed || reason == "" {
+			t.Errorf("%s: state %s, reason %q", name, state, reason)
+		}
+	}
+}
+
+func TestLower(t *testing.T) {
+	host := machine{
+		"node": "/usr/bin/node", "/home/u/.nvm/versions/node/v20.1.0/bin/node": "/home/u/.nvm/versions/node/v20.1.0/bin/node",
+		"/home/u/.local/bin/tool": "/home/u/.local/bin/tool",
+	}
+	for name, tt := range map[string]struct {
+		command []string
+		spec    sandbox.Spec
+		want    sandbox.Launch
+	}{
+		"a program of /usr needs nothing": {
+			[]string{"node", "x.js"}, sandbox.Spec{},
+			sandbox.Launch{Argv: []string{"/usr/bin/node", "x.js"}},
+		},
+		"one version of a toolchain": {
+			[]string{"/home/u/.nvm/versions/node/v20.1.0/bin/node"}, sandbox.Spec{},
+			sandbox.Launch{
+				Argv: []string{"/home/u/.nvm/versions/node/v20.1.0/bin/node"},
+				Root: sandbox.Root{Toolchain: "/home/u/.nvm/versions/node/v20.1.0"},
+			},
+		},
+		"a program in ~/.local/bin shows itself alone": {
+			[]string{"/home/u/.local/bin/tool"}, sandbox.Spec{},
+			sandbox.Launch{
+				Argv:   []string{"/home/u/.local/bin/tool"},
+				Mounts: []sandbox.Mount{{Host: "/home/u/.local/bin/tool", At: "/home/u/.local/bin/tool"}},
+			},
+		},
+		"folders are a snapshot unless said otherwise": {
+			[]string{"node"}, sandbox.Spec{Folders: []string{"/p"}},
+			sandbox.Launch{
+				Argv: []string{"/usr/bin/node"}, Dir: "/p",
+				Folders: []sandbox.Folder{{Host: "/p", Mode: sandbox.Snapshot, Workspace: "w1"}},
+			},
+		},
+		"no folder in mode none": {
+			[]string{"node"}, sandbox.Spec{Folders: []string{"/p"}, Workspace: sandbox.None},
+			sandbox.Launch{Argv: []string{"/usr/bin/node"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: tt.command}, Spec: tt.spec}
+			got, err := lower(t.Context(), server, "i1", Owner{Group: "g", Workspace: "w1", Volume: "v"}, nil, nil, host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.ID, tt.want.Server, tt.want.Group, tt.want.Volume, tt.want.Limits = "i1", "srv", "g", "v", sandbox.DefaultLimits
+			if d := cmp.Diff(tt.want, got, cmp.Transformer("empty", func(s []sandbox.Folder) []sandbox.Folder { return append([]sandbox.Folder{}, s...) })); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestTheRingKeepsTheLastLines(t *testing.T) {
+	r := &ring{}
+	r.drain(strings.NewReader(strings.Repeat("line\n", 3*ringLines) + strings.Repeat("x", 3*lineBytes) + "\nlast"))
+	got := r.lines()
+	if len(got) != ringLines || got[len(got)-1] != "last" || len(got[len(got)-2]) != lineBytes {
+		t.Errorf("%d lines, the last %q, the one before of %d bytes", len(got), got[len(got)-1], len(got[len(got)-2]))
+	}
+}
+
+func TestNoTransitionLeavesStopped(t *testing.T) {
+	i := &Instance{Status: Status{State: sandbox.Ready}, ended: make(chan struct{})}
+	i.end(sandbox.Exit{At: time.Now()})
+	for _, next := range []sandbox.State{sandbox.Ready, sandbox.Frozen, sandbox.Stopping, sandbox.Failed} {
+		if i.to(next) {
+			t.Errorf("stopped became %s", next)
+		}
+	}
+}
