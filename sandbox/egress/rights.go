@@ -2,6 +2,7 @@ package egress
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"syscall"
@@ -27,6 +28,9 @@ func giveUpRights() error {
 	}{
 		{"end with the daemon", func() error { return prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)) }},
 		{"drop capabilities", dropCapabilities},
+		{"keep no file of the daemon's", func() error {
+			return unix.CloseRange(controlFD+1, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+		}},
 		{"gain no privileges", func() error { return prctl(unix.PR_SET_NO_NEW_PRIVS, 1) }},
 	}
 	for _, s := range steps {

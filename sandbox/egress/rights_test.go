@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/garita-dev/garita/sandbox/engine/client"
 )
 
@@ -43,13 +45,17 @@ func field(pid int, name string) string {
 
 func TestTheWallHasNoRights(t *testing.T) {
 	t.Setenv("GARITA_TEST_SECRET", "in the daemon's environment")
-	w, _ := startWall(t)
-	// An answer means that the process has finished giving up.
-	if r, err := w.ServeRegistry(t.Context(), client.RegistryConfig{Default: "https://x/"}, nil); err != nil {
-		t.Fatal(err)
-	} else if err := r.Close(); err != nil {
+	leak, err := os.CreateTemp(t.TempDir(), "of-the-daemon")
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer leak.Close()
+	// As a file that some shell has left open to the daemon.
+	if _, err := unix.FcntlInt(leak.Fd(), unix.F_SETFD, 0); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := startWall(t)
+	answers(t, w)
 	pids := children(t)
 	if len(pids) != 1 {
 		t.Fatalf("the walls are %v", pids)
@@ -70,13 +76,35 @@ func TestTheWallHasNoRights(t *testing.T) {
 			t.Errorf("thread %s has kept rights", task.Name())
 		}
 	}
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pids[0]))
+	if err != nil && os.Geteuid() == 0 {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pids[0], fd.Name())); to == leak.Name() {
+			t.Error("a file of the daemon's stayed open")
+		}
+	}
 	if env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[0])); strings.Contains(string(env), "GARITA_TEST_SECRET") {
 		t.Error("the daemon's environment went along")
 	}
 }
 
+// answers waits for the wall: an answer means that the process has finished giving up.
+func answers(t *testing.T, w *client.Wall) {
+	t.Helper()
+	r, err := w.ServeRegistry(t.Context(), client.RegistryConfig{Default: "https://x/"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTheWallEndsWithTheDaemon(t *testing.T) {
 	w, _ := startWall(t)
+	answers(t, w)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime/debug"
 
 	"github.com/containerd/errdefs"
 	"github.com/go-json-experiment/json"
@@ -41,6 +42,7 @@ func (s *registryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	defer debug.FreeOSMemory() // an installation is over: nothing of it is needed again
 	defer transport.CloseIdleConnections()
 	out := newStream(w)
 	defer out.close()
