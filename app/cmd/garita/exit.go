@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
@@ -62,6 +63,11 @@ func describe(err error) string {
 	switch {
 	case errors.As(err, &u):
 		return fmt.Sprintf("garita: %s\n  %s --help\n", safe(err.Error()), u.command)
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
+		if errors.As(err, &away) {
+			return fmt.Sprintf("garita: no daemon is running: nobody listens at %s\n  garita daemon\n", safe(away.Socket))
+		}
+		return "garita: " + safeLines(err.Error()) + "\n"
 	case errors.As(err, &away):
 		return fmt.Sprintf("garita: the daemon does not answer: %s\n  garita daemon\n", safe(away.Err.Error()))
 	case errors.Is(err, context.Canceled):

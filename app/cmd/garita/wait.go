@@ -7,11 +7,12 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 )
 
-// How long commands wait: for a daemon that holds its lock and is not listening yet, and for one
-// that may just have been started and has not got to its lock.
+// How long commands wait: for a daemon that holds its lock and is not listening yet, for one that
+// may just have been started and has not got to its lock, and for one that ends.
 const (
 	waitStarting = 10 * time.Second
 	waitUnseen   = time.Second
+	waitStopping = 30 * time.Second // for a daemon to end its sandboxes
 	waitStep     = 25 * time.Millisecond
 )
 
