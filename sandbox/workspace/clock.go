@@ -15,6 +15,9 @@ import (
 // change after a look its own stamp.
 type clock struct {
 	tick time.Duration // 0: a change after a look always shows
+	// blind: writes through a mapping leave no stamp at all (tmpfs has no write-back), so that contents
+	// have to be compared.
+	blind bool
 }
 
 // probeClock tries it on the file system of dir.
@@ -25,16 +28,22 @@ func probeClock(dir string) (clock, error) {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return clock{}, fmt.Errorf("try the file clock: %w", err)
+	}
+	c := clock{blind: fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC}
 	for range 8 {
 		fine, err := changeShows(f)
 		if err != nil {
 			return clock{}, fmt.Errorf("try the file clock: %w", err)
 		}
 		if !fine {
-			return clock{tick: coarseTick()}, nil
+			c.tick = coarseTick()
+			break
 		}
 	}
-	return clock{}, nil
+	return c, nil
 }
 
 func changeShows(f *os.File) (bool, error) {

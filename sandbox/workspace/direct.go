@@ -134,7 +134,7 @@ func (f *directFolder) scan(c clock, report func(was, is *node) error) error {
 		return err
 	}
 	defer readable.Close()
-	return f.tree.scan(readable, c.tick, report)
+	return f.tree.scan(readable, c, report)
 }
 
 // directEvent leaves out directories in which only entries changed.

@@ -257,6 +257,26 @@ func killApply(t *testing.T, base string, after time.Duration) {
 	_ = cmd.Wait()
 }
 
+// A file found equal and rewritten through an old mapping is a change again.
+func TestMappedWriteAfterEqual(t *testing.T) {
+	d := newDesk(t, "a=1").mount()
+	f, err := os.OpenFile(d.merged+"/a", os.O_RDWR, 0)
+	d.must(err)
+	page, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	d.must(err)
+	page[0] = '2'
+	page[0] = '1'
+	if got := words(d.changes()); len(got) > 0 {
+		t.Fatalf("equal, but %v", got)
+	}
+	page[0] = '3'
+	if diff := cmp.Diff(words(d.changes()), []string{"modified file a"}); diff != "" {
+		t.Error(diff)
+	}
+	d.must(unix.Munmap(page))
+	d.must(f.Close())
+}
+
 // Every state a crash can leave a temporary name in, and what becomes of it.
 func TestRecoverInterruptedApply(t *testing.T) {
 	for name, c := range map[string]struct {

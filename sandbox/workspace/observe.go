@@ -65,7 +65,7 @@ func (o *observer) scan(c clock) error {
 	defer upper.Close()
 	o.upper = upper
 	defer func() { o.host.close() }()
-	err = f.tree.scan(upper, c.tick, o.report)
+	err = f.tree.scan(upper, c, o.report)
 	if err != nil {
 		f.tree = newTree() // half up to date: start over, the fingerprints are kept
 		return err
@@ -87,8 +87,8 @@ func (o *observer) report(was, is *node) error {
 		o.folder.base.set(is.path, fp)
 	}
 	o.event(was, is, fp)
-	if fp.Removed {
-		fp.Removed = false
+	if fp.Removed || was != nil && fp.Settled != nil {
+		fp.Removed, fp.Settled = false, nil
 		o.folder.base.set(is.path, fp)
 	}
 	if hidesNow(was, is) && fp.kind() == kindDir {
@@ -280,6 +280,7 @@ func sameBytes(upper *os.File, path string, dir *os.File, name string) (bool, st
 		return false, stat{}, err
 	}
 	defer a.Close()
+	stopMappedWrites(a) // or a later one might not show, and the file would be taken for equal for ever
 	b, _, err := openRegular(dir, name)
 	if err != nil {
 		return false, st, err

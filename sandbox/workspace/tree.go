@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +18,7 @@ type node struct {
 	deep     bool    // its path is too long to look at: taken as changed at every scan
 	children []*node // by name; of a directory
 	listed   int64   // unix nanoseconds; 0: children not read yet
+	sum      string  // SHA-256 of a file, where status alone cannot tell; "" when not taken
 	parent   *node   // nil for the root
 
 	// A directory through which the host's entries show, as of this scan and the one before.
@@ -90,18 +90,19 @@ func (n *node) search(name string) (int, bool) {
 type scanner struct {
 	tree   *tree
 	upper  *os.File
-	tick   time.Duration
+	clock  clock
+	budget int64                     // bytes that may still be hashed
 	report func(was, is *node) error // nil: was not there, is no longer there
 }
 
 // scan brings the tree up to date. report gets every entry that is new, different or gone, parents
 // before children; its arguments are only good during the call, and was has no children.
-func (t *tree) scan(upper *os.File, tick time.Duration, report func(was, is *node) error) error {
+func (t *tree) scan(upper *os.File, c clock, report func(was, is *node) error) error {
 	st, err := statFile(upper)
 	if err != nil {
 		return err
 	}
-	s := &scanner{tree: t, upper: upper, tick: tick, report: report}
+	s := &scanner{tree: t, upper: upper, clock: c, budget: hashScanLimit, report: report}
 	relist := !t.root.stat.same(st)
 	t.root.stat = st
 	return s.dir(t.root, relist)
@@ -133,7 +134,7 @@ func (s *scanner) dir(n *node, relist bool) error {
 // hurried says that the directory was listed so soon after a change that another one, stamped
 // alike, may have followed.
 func (s *scanner) hurried(n *node) bool {
-	return s.tick > 0 && n.listed-n.stat.Mtime < int64(s.tick)
+	return s.clock.tick > 0 && n.listed-n.stat.Mtime < int64(s.clock.tick)
 }
 
 // list reads the names in n; new ones become children without a status.
@@ -204,6 +205,9 @@ func (s *scanner) entry(c *node) (bool, error) {
 		return false, s.gone(c)
 	}
 	changed := deep || !c.stat.same(st)
+	if s.clock.blind && st.kind() == kindFile {
+		changed = s.rewritten(c, st) || changed
+	}
 	s.tree.newest = max(s.tree.newest, st.Ctime)
 	if !changed && c.kind() != kindDir {
 		return true, nil
@@ -213,6 +217,17 @@ func (s *scanner) entry(c *node) (bool, error) {
 		return true, s.dir(c, false)
 	}
 	return true, s.changed(c, st, deep)
+}
+
+// rewritten compares contents with those of the last scan, within the bounds of one scan.
+func (s *scanner) rewritten(c *node, st stat) bool {
+	was := c.sum
+	c.sum = ""
+	if st.Size <= s.budget {
+		s.budget -= st.Size
+		c.sum = hashAt(s.upper, c.path, st)
+	}
+	return was != "" && c.sum != "" && was != c.sum
 }
 
 func (s *scanner) changed(c *node, st stat, deep bool) error {
@@ -318,8 +333,12 @@ func (t *tree) flushMapped(upper *os.File) {
 		if err != nil {
 			continue // gone or replaced
 		}
-		_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+		stopMappedWrites(f)
 		_ = f.Close()
 	}
 	t.fresh = nil
+}
+
+func stopMappedWrites(f *os.File) {
+	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
