@@ -4,6 +4,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,12 +225,14 @@ func (e *Engine) send(ctx context.Context, path string, body any, files ...*os.F
 }
 
 func newRequest(ctx context.Context, method, path string, body any) (*http.Request, error) {
-	r, w := io.Pipe()
 	if body == nil {
 		return http.NewRequestWithContext(ctx, method, "http://engine"+path, http.NoBody)
 	}
-	go func() { _ = w.CloseWithError(json.NewEncoder(w).Encode(body)) }()
-	return http.NewRequestWithContext(ctx, method, "http://engine"+path, r)
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	return http.NewRequestWithContext(ctx, method, "http://engine"+path, bytes.NewReader(text))
 }
 
 func unreachable(ctx context.Context, err error) error {
