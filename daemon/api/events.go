@@ -17,7 +17,7 @@ import (
 // EventProtocol is the WebSocket subprotocol of the event stream.
 const EventProtocol = "garita.v1"
 
-// TokenProtocol, followed by the page's token, is the subprotocol that carries it.
+// TokenProtocol is what the subprotocol that carries the page's token begins with.
 const TokenProtocol = "garita.token."
 
 // eventSilence is how long an event stream may be silent: the daemon pings every 30 s.

@@ -58,6 +58,7 @@ func (f *fake) Call(_ context.Context, id string) (api.Call, error) {
 func (f *fake) Approvals(_ context.Context, wait time.Duration) ([]api.Approval, error) {
 	return []api.Approval{{ID: "r1", Title: wait.String()}}, nil
 }
+
 func (f *fake) Approval(context.Context, string) (api.Approval, error) { return api.Approval{}, nil }
 
 func (f *fake) Answer(_ context.Context, p httpapi.Peer, id string, a api.Answer) (api.Approval, error) {
@@ -72,6 +73,7 @@ func (f *fake) Servers(context.Context) ([]api.Server, error) { return nil, nil 
 func (f *fake) Server(_ context.Context, name string) (api.Server, error) {
 	return api.Server{Name: name}, nil
 }
+
 func (f *fake) ServerLog(context.Context, string) (api.ServerLog, error) { return api.ServerLog{}, nil }
 func (f *fake) RemoveServer(context.Context, string) error               { return nil }
 func (f *fake) StopServer(context.Context, string) error                 { return errdefs.ErrFailedPrecondition }

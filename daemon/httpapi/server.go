@@ -94,10 +94,14 @@ func (s *Server) serve(ctx context.Context, srv *http.Server, ln net.Listener) e
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		err = stop(srv)
-		<-done
+		err = errors.Join(stop(srv), asAsked(<-done))
 	}
 	s.open.Wait()
+	return asAsked(err)
+}
+
+// asAsked is how Serve ended, nil when that was by Shutdown.
+func asAsked(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -93,7 +93,8 @@ func TestMuxesHoldNothingButTheTable(t *testing.T) {
 func RoutesForTest() (out []struct {
 	Method, Path string
 	Page, Socket bool
-}) {
+},
+) {
 	for _, r := range New(nil, Options{}).routes() {
 		out = append(out, struct {
 			Method, Path string

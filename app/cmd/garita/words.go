@@ -6,26 +6,6 @@ import (
 	"time"
 )
 
-// ago tells how long something is past, roughly.
-func ago(now, at time.Time) string {
-	if at.IsZero() {
-		return "never"
-	}
-	d := now.Sub(at)
-	switch {
-	case d < time.Second:
-		return "just now"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd ago", int(d.Hours()/24))
-	}
-}
-
 // left tells how long is left, roughly.
 func left(now, until time.Time) string {
 	d := until.Sub(now)
