@@ -1,8 +1,10 @@
 package egress_test
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,12 +15,8 @@ import (
 )
 
 // children lists the processes whose parent is this one and whose command line ends in "egress".
-func children(t *testing.T) (pids []int) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+func children() (pids []int) {
+	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -56,7 +54,7 @@ func TestTheWallHasNoRights(t *testing.T) {
 	}
 	w, _ := startWall(t)
 	answers(t, w)
-	pids := children(t)
+	pids := children()
 	if len(pids) != 1 {
 		t.Fatalf("the walls are %v", pids)
 	}
@@ -111,10 +109,56 @@ func TestTheWallEndsWithTheDaemon(t *testing.T) {
 	if err := w.Err(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
-	if pids := children(t); len(pids) != 0 {
+	if pids := children(); len(pids) != 0 {
 		t.Errorf("left: %v", pids)
 	}
 	if _, err := w.ServeRegistry(t.Context(), client.RegistryConfig{Default: "https://x/"}, nil); err == nil {
 		t.Error("a closed wall serves")
+	}
+}
+
+// daemon is a process with a wall, to be killed: it says the wall's pid once the wall answers.
+func daemon() int {
+	w, err := client.StartWall(context.Background(), client.Config{Program: os.Args[0]})
+	if err != nil {
+		return 1
+	}
+	if _, err := w.ServeRegistry(context.Background(), client.RegistryConfig{Default: "https://x/"}, nil); err != nil {
+		return 1
+	}
+	for _, pid := range children() {
+		fmt.Println(pid)
+	}
+	<-w.Done()
+	return 0
+}
+
+func TestAKilledDaemonTakesTheWallAlong(t *testing.T) {
+	for name, stopped := range map[string]bool{"a wall at work": false, "a wall that hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			d := exec.Command(os.Args[0], "daemon")
+			out, err := d.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var wall int
+			if _, err := fmt.Fscan(out, &wall); err != nil {
+				t.Fatalf("the wall did not start: %v", err)
+			}
+			if stopped {
+				_ = unix.Kill(wall, unix.SIGSTOP)
+			}
+			if err := d.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = d.Wait()
+			eventually(t, "the wall has ended", func() bool {
+				state := field(wall, "State")
+				return state == "" || strings.HasPrefix(state, "Z")
+			})
+		})
 	}
 }

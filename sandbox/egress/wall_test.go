@@ -31,10 +31,15 @@ import (
 	"github.com/garita-dev/garita/sandbox/image"
 )
 
-// TestMain makes this binary the wall when it is started as such.
+// TestMain makes this binary the wall, or a daemon that has one, when it is started as such.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "egress" {
-		os.Exit(egress.Main())
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "egress":
+			os.Exit(egress.Main())
+		case "daemon":
+			os.Exit(daemon())
+		}
 	}
 	os.Exit(m.Run())
 }
