@@ -14,7 +14,7 @@ import (
 // pageRoutes are the resources the page needs. The socket offers more (attach, tool-calls,
 // browser-sessions, shutdown); a fault in the page must not reach those.
 var pageRoutes = []string{
-	"status", "doctor", "calls", "approvals", "servers", "workspaces", "audit", "imports", "restores",
+	"status", "doctor", "calls", "approvals", "servers", "workspaces", "audit",
 }
 
 // proxy passes the page's /api/v1/* on to the daemon's unix socket and answers every other path

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/wailsapp/wails/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/options/linux"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 
+	"github.com/garita-dev/garita/assets"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/frontend"
 )
@@ -63,6 +65,7 @@ func (w *window) options() *options.App {
 			OnSecondInstanceLaunch: w.again,
 		},
 		Linux: &linux.Options{
+			Icon:             assets.TrayIcon,
 			ProgramName:      "garita-desktop",
 			WebviewGpuPolicy: linux.WebviewGpuPolicyNever,
 		},
@@ -76,6 +79,9 @@ func (w *window) start(ctx context.Context) {
 	follow, stop := context.WithCancel(ctx)
 	w.stop = stop
 	w.done.Go(func() {
+		if err := ensureDaemon(follow, w.daemon); err != nil {
+			slog.WarnContext(follow, "no daemon answers", "err", err)
+		}
 		relay(follow, w.daemon, func(name string, data any) { runtime.EventsEmit(ctx, name, data) })
 	})
 }

@@ -12,7 +12,16 @@ export default defineConfig({
   server: {
     host: "127.0.0.1",
     port: 5173,
-    proxy: { "/api": { target: daemon, ws: true, changeOrigin: true, rewriteWsOrigin: true } },
+    proxy: {
+      "/api": {
+        target: daemon,
+        ws: true,
+        changeOrigin: true,
+        rewriteWsOrigin: true,
+        // The daemon answers its own page only, and knows it by the origin.
+        configure: (proxy) => proxy.on("proxyReq", (req) => req.hasHeader("origin") && req.setHeader("origin", daemon)),
+      },
+    },
   },
   build: {
     outDir: "dist",

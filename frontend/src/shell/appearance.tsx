@@ -1,6 +1,7 @@
 import { setTheme, useTheme, type Theme } from "@/lib/theme";
 import { useT, type Key, type Locale } from "@/lib/i18n";
 import { Icon, type IconName } from "@/ui/icon";
+import { Select } from "@/ui/select";
 import { useLanguage } from "./preferences";
 
 const themes: { theme: Theme; icon: IconName; name: Key }[] = [
@@ -32,15 +33,10 @@ export function Appearance() {
           </button>
         ))}
       </div>
-      <select
-        aria-label={t("language.label")}
-        value={locale}
-        onChange={(e) => setLocale(e.target.value as Locale)}
-        className="ml-auto rounded-md border border-transparent bg-bg px-1 py-1 text-sm text-ink3 hover:border-line hover:text-ink"
-      >
+      <Select aria-label={t("language.label")} value={locale} onChange={(e) => setLocale(e.target.value as Locale)} className="ml-auto text-sm">
         <option value="en">English</option>
         <option value="es">Español</option>
-      </select>
+      </Select>
     </div>
   );
 }

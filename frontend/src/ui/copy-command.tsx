@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { copy } from "@/lib/clipboard";
 import { useT } from "@/lib/i18n";
 import { Icon } from "./icon";
 
@@ -6,21 +7,17 @@ import { Icon } from "./icon";
 export function CopyCommand({ command }: { command: string }) {
   const t = useT();
   const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(command);
-      setCopied(true);
-      setTimeout(() => setCopied(false), 1600);
-    } catch {
-      setCopied(false); // it can be selected by hand
-    }
+  const run = async () => {
+    if (!(await copy(command))) return; // it can be selected by hand
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1600);
   };
   return (
     <div className="flex items-stretch overflow-hidden rounded-lg border border-line bg-sunken text-left">
       <code className="min-w-0 flex-1 px-3 py-[7px] [overflow-wrap:anywhere] whitespace-pre-wrap text-ink select-all">{command}</code>
       <button
         type="button"
-        onClick={() => void copy()}
+        onClick={() => void run()}
         aria-label={`${t("common.copy")}: ${command}`}
         className="flex shrink-0 items-center gap-1.5 border-l border-line bg-surface px-3 text-sm text-ink2 hover:text-ink"
       >

@@ -5,9 +5,11 @@ import { Segments } from "./foreign";
 
 const fold = 1200;
 
+const froms = { server: "common.fromServer", agent: "common.fromAgent", daemon: "common.fromDaemon" } as const;
+
 /** ForeignBlock shows hostile text whole: bordered, monospaced, labelled with where it is from.
  * Long text is folded with its length, one click from being whole. */
-export function ForeignBlock({ text, from, label }: { text: string; from: "server" | "agent"; label?: ReactNode }) {
+export function ForeignBlock({ text, from, label }: { text: string; from: "server" | "agent" | "daemon"; label?: ReactNode }) {
   const t = useT();
   const locale = useLocale();
   const [open, setOpen] = useState(false);
@@ -22,7 +24,7 @@ export function ForeignBlock({ text, from, label }: { text: string; from: "serve
       <figcaption className="flex items-baseline justify-between gap-3 border-b border-line bg-surface px-3 py-1 text-sm">
         <span className="min-w-0 font-mono text-ink2">{label}</span>
         <span className="shrink-0 text-ink3">
-          {t(from === "server" ? "common.fromServer" : "common.fromAgent")} · {t("common.chars", { n: text.length })}
+          {t(froms[from])} · {t("common.chars", { n: text.length })}
         </span>
       </figcaption>
       <pre className="foreign m-0 px-3 py-2 whitespace-pre-wrap text-ink">

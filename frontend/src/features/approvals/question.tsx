@@ -33,7 +33,7 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
       </div>
       {/* Scrolls, so it takes the focus for the arrow keys. */}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div className="min-h-0 flex-1 overflow-y-auto focus-visible:outline-offset-[-2px]" tabIndex={0} role="group" aria-label={t("approval.changes")}>
+      <div className="min-h-24 flex-auto overflow-y-auto focus-visible:outline-offset-[-2px]" tabIndex={0} role="group" aria-label={t("approval.changes")}>
         <Section
           label={t("approval.changes")}
           beside={
@@ -59,7 +59,9 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
               t("approval.why"),
               <>
                 {call.reason} <span className="text-ink3">{call.rule}</span>
-                {call.class_why && <span className="block text-ink2">{call.class_why}</span>}
+                {call.class_why && !call.reason.includes(call.class_why.replace(/\.$/, "")) && (
+                  <span className="block text-ink2">{call.class_why}</span>
+                )}
               </>,
             ],
             [t("approval.before"), approval.before],

@@ -1,6 +1,7 @@
 import type { Kind } from "@/api/decision";
 import { useT } from "@/lib/i18n";
 import { Icon } from "@/ui/icon";
+import { Select } from "@/ui/select";
 
 const kinds: Kind[] = ["waiting", "read", "you", "refused"];
 
@@ -15,11 +16,11 @@ export function FilterBar({ q, show, change }: Props) {
   const t = useT();
   return (
     <>
-      <select
+      <Select
         aria-label={t("calls.show")}
         value={show ?? ""}
         onChange={(e) => change({ show: e.target.value || undefined })}
-        className="rounded-md border border-line bg-surface px-2 py-[5px] text-ink2 hover:border-line2 max-[680px]:hidden"
+        className="max-[680px]:hidden"
       >
         <option value="">{t("calls.all")}</option>
         {kinds.map((k) => (
@@ -27,7 +28,7 @@ export function FilterBar({ q, show, change }: Props) {
             {t(`kind.${k}`)}
           </option>
         ))}
-      </select>
+      </Select>
       <label className="relative flex min-w-0 items-center">
         <Icon name="search" size={14} className="pointer-events-none absolute left-2.5 text-ink3" />
         <input

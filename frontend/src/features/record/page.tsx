@@ -1,8 +1,8 @@
+import { useState } from "react";
 import { useLink } from "@/api/events";
 import { useAuditTail, useVerify } from "@/api/system";
 import type { AuditEvent, Verification } from "@/api/types";
-import { clock, moment } from "@/lib/format";
-import { useLocale, useT } from "@/lib/i18n";
+import { useT } from "@/lib/i18n";
 import { Bones } from "@/ui/bones";
 import { Button } from "@/ui/button";
 import { CopyCommand } from "@/ui/copy-command";
@@ -12,6 +12,8 @@ import { Foreign } from "@/ui/foreign";
 import { Icon } from "@/ui/icon";
 import { LiveChip } from "@/ui/live-chip";
 import { Page } from "@/ui/page";
+import { EventPanel } from "./event-panel";
+import { EventRow } from "./event-row";
 
 const tail = 200;
 const head = "sticky top-0 bg-bg px-2.5 py-[7px] text-left text-sm font-normal text-ink3 shadow-[inset_0_-1px_0_var(--line)]";
@@ -22,6 +24,7 @@ export function RecordPage() {
   const link = useLink();
   const events = useAuditTail(tail);
   const verify = useVerify();
+  const [chosen, setChosen] = useState<AuditEvent>();
   return (
     <Page
       title={t("nav.record")}
@@ -32,7 +35,8 @@ export function RecordPage() {
         </Button>
       }
     >
-      <div className="flex h-full flex-col">
+      <div className="flex h-full">
+      <div className="flex min-w-0 flex-1 flex-col">
         <div role="status">
           {verify.data && <Found found={verify.data} />}
         </div>
@@ -52,7 +56,7 @@ export function RecordPage() {
           {events.data?.length === 0 && <EmptyState title={t("record.empty")} body={t("record.empty.body")} />}
           {events.data && events.data.length > 0 && (
             <>
-              <Table events={events.data.toReversed()} />
+              <Table events={events.data.toReversed()} chosen={chosen?.seq} choose={setChosen} />
               <div className="flex max-w-[420px] flex-col gap-1.5 px-5 py-5 text-sm text-ink3">
                 {t("record.more")}
                 <CopyCommand command="garita audit tail" />
@@ -60,6 +64,8 @@ export function RecordPage() {
             </>
           )}
         </div>
+      </div>
+        {chosen && <EventPanel key={chosen.seq} event={chosen} close={() => setChosen(undefined)} />}
       </div>
     </Page>
   );
@@ -81,10 +87,14 @@ function Found({ found }: { found: Verification }) {
   );
 }
 
-function Table({ events }: { events: AuditEvent[] }) {
+interface TableProps {
+  events: AuditEvent[];
+  chosen: number | undefined;
+  choose: (event: AuditEvent) => void;
+}
+
+function Table({ events, chosen, choose }: TableProps) {
   const t = useT();
-  const locale = useLocale();
-  const cell = "truncate px-2.5";
   return (
     <table aria-label={t("record.table")} className="w-full table-fixed border-separate border-spacing-0">
       <colgroup>
@@ -109,25 +119,9 @@ function Table({ events }: { events: AuditEvent[] }) {
       </thead>
       <tbody>
         {events.map((e) => (
-          <tr key={e.seq} className="h-[34px] hover:bg-hover [&>td]:border-b [&>td]:border-line">
-            <td className={`${cell} tabular pl-5 font-mono text-sm text-ink3`}>{e.seq}</td>
-            <td className={`${cell} font-mono text-sm text-ink2`} title={moment(e.at, locale)}>{clock(e.at)}</td>
-            <td className={cell}><Foreign text={e.kind} className="font-[550]" /></td>
-            <td className={`${cell} text-ink2 max-[900px]:hidden`}><Foreign text={e.principal} /></td>
-            <td className={`${cell} max-[900px]:hidden`}><Foreign text={e.server} /></td>
-            <td className={`${cell} text-ink2`}><Foreign text={body(e.body)} className="font-mono text-sm" /></td>
-            <td className={`${cell} font-mono text-sm text-ink3 max-[1100px]:hidden`} title={e.hash}>{e.hash.slice(0, 10)}</td>
-          </tr>
+          <EventRow key={e.seq} event={e} chosen={e.seq === chosen} choose={choose} />
         ))}
       </tbody>
     </table>
   );
-}
-
-/** body is the contents on one line; the daemon keeps them bounded. */
-function body(value: unknown): string {
-  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "";
-  return Object.entries(value)
-    .map(([k, v]) => `${k} ${typeof v === "string" ? v : JSON.stringify(v)}`)
-    .join(" · ");
 }

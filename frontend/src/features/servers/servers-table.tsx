@@ -64,11 +64,11 @@ function ServerRow({ server, chosen, choose }: { server: Server; chosen: boolean
             {server.instances.length > 1 && <span className="tabular text-ink3">× {server.instances.length}</span>}
           </span>
         </td>
-        <td className={cx(cell, "@max-[560px]:hidden")}>
+        <td className={cx(cell, "@max-[560px]:hidden", progress && "py-2")}>
           <span className="block truncate font-mono text-sm text-ink2">
             <Foreign text={packageOf(server).name} />
           </span>
-          {server.reason && <Foreign text={server.reason} className={cx("block truncate text-sm", server.state === "failed" ? "text-no" : "text-ink3")} />}
+          {progress ? <ProgressRow progress={progress} /> : server.reason && <Foreign text={server.reason} className={cx("block truncate text-sm", server.state === "failed" ? "text-no" : "text-ink3")} />}
         </td>
         <td className={cx(cell, "@max-[780px]:hidden")}>
           <span className={server.workspace === "direct" ? "text-no" : "text-ink2"}>{t(`mode.${server.workspace}` as Key)}</span>
@@ -80,13 +80,6 @@ function ServerRow({ server, chosen, choose }: { server: Server; chosen: boolean
             .join(" · ")}
         </td>
       </tr>
-      {progress && (
-        <tr>
-          <td colSpan={5} className="px-5 pb-3">
-            <ProgressRow progress={progress} />
-          </td>
-        </tr>
-      )}
     </tbody>
   );
 }

@@ -48,10 +48,15 @@ export function Confirm({ workspace, action, files, whole, close }: Props) {
         <p className="m-0 text-ink2">
           <Foreign text={t(`workspaces.confirm.${action}.body`, { folder: workspace.folders.join(", ") })} />
         </p>
+        {!whole && files[0]?.held && (
+          <p className="m-0 mt-1 text-wait">
+            {t("common.held")}: <Foreign text={files[0].held} />
+          </p>
+        )}
         {held.length > 0 && <p className="m-0 mt-1 text-wait">{t("workspaces.confirm.held", { n: held.length })}</p>}
       </div>
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
-      <div tabIndex={0} role="group" aria-label={t("workspaces.tree")} className="min-h-0 flex-1 overflow-y-auto px-[22px] py-2">
+      <div tabIndex={0} role="group" aria-label={t("workspaces.tree")} className="min-h-16 flex-auto overflow-y-auto px-[22px] py-2">
         <ChangeList changes={meant} />
       </div>
       {act.error && (

@@ -34,6 +34,7 @@ export const en = {
   "common.loading": "Loading",
   "common.fromServer": "from the server",
   "common.fromAgent": "from the agent",
+  "common.fromDaemon": "as recorded",
   "common.showAll": "Show all {size} characters",
   "common.showLess": "Show less",
   "common.chars_one": "{n} character",

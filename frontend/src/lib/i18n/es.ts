@@ -36,6 +36,7 @@ export const es: Record<keyof typeof en, string> = {
   "common.loading": "Cargando",
   "common.fromServer": "del servidor",
   "common.fromAgent": "del agente",
+  "common.fromDaemon": "como se registró",
   "common.showAll": "Mostrar los {size} caracteres",
   "common.showLess": "Mostrar menos",
   "common.chars_one": "{n} carácter",
