@@ -17,6 +17,7 @@ func (e *Engine) workspaceRoutes(mux *http.ServeMux) {
 		"GET /v1/workspaces/{id}/diff":     e.getDiff,
 		"POST /v1/workspaces/{id}/mark":    e.markWorkspace,
 		"POST /v1/workspaces/{id}/since":   e.sinceWorkspace,
+		"POST /v1/workspaces/{id}/advance": e.advanceWorkspace,
 		"POST /v1/workspaces/{id}/hold":    e.holdWorkspace,
 		"POST /v1/workspaces/{id}/apply":   e.applyWorkspace,
 		"POST /v1/workspaces/{id}/discard": e.discardWorkspace,
@@ -53,6 +54,15 @@ func (e *Engine) sinceWorkspace(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return e.ws.Since(r.Context(), workspaceOf(r), req.Mark)
+}
+
+func (e *Engine) advanceWorkspace(r *http.Request) (any, error) {
+	req, err := decode[wire.Since](r)
+	if err != nil {
+		return nil, err
+	}
+	changes, mark, err := e.ws.Advance(r.Context(), workspaceOf(r), req.Mark)
+	return wire.Advanced{Changes: changes, Mark: mark}, err
 }
 
 func (e *Engine) holdWorkspace(r *http.Request) (any, error) {

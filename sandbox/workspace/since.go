@@ -55,9 +55,14 @@ func (l *changeLog) parse(m sandbox.Mark) (int64, error) {
 	return gen, nil
 }
 
-func (l *changeLog) since(gen int64) []event {
-	i := sort.Search(len(l.events), func(i int) bool { return l.events[i].gen > gen })
-	return l.events[i:]
+func (l *changeLog) since(gen int64) []event { return l.between(gen, l.gen) }
+
+// between is what changed after generation from, up to and with generation to.
+func (l *changeLog) between(from, to int64) []event {
+	after := func(gen int64) int {
+		return sort.Search(len(l.events), func(i int) bool { return l.events[i].gen > gen })
+	}
+	return l.events[after(from):after(to)]
 }
 
 func (l *changeLog) trim() {
@@ -87,6 +92,33 @@ func (s *Store) Mark(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark,
 		mark, wait, err = w.markOnce()
 	}
 	return mark, err
+}
+
+// Advance is Mark that also lists what was changed since an earlier mark: made at the end of one
+// call and advanced at the start of the next, nothing escapes that was written between calls, by a
+// server that answered first and wrote later. NotFound as for Since.
+func (s *Store) Advance(ctx context.Context, id sandbox.WorkspaceID, from sandbox.Mark) ([]sandbox.Change, sandbox.Mark, error) {
+	mark, err := s.Mark(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	w, err := s.workspace(id, false)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := w.lock(); err != nil {
+		return nil, "", err
+	}
+	defer w.mu.Unlock()
+	gen, err := w.log.parse(from)
+	if err != nil {
+		return nil, "", err
+	}
+	to, err := w.log.parse(mark)
+	if err != nil {
+		return nil, "", err
+	}
+	return w.effects(w.log.between(gen, to)), mark, nil
 }
 
 func (w *workspace) markOnce() (sandbox.Mark, time.Duration, error) {

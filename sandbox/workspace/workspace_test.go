@@ -367,6 +367,26 @@ func TestSinceListsEffects(t *testing.T) {
 	})
 }
 
+// What was written between two calls belongs to neither, and is told all the same.
+func TestAdvance(t *testing.T) {
+	d := newDesk(t, "a=1").mount()
+	ctx := context.Background()
+	end := d.mark()
+	d.put(d.merged, "late=1")
+	changes, next, err := d.store.Advance(ctx, id, end)
+	d.must(err)
+	if diff := cmp.Diff(words(changes), []string{"added file late"}); diff != "" {
+		t.Error(diff)
+	}
+	d.put(d.merged, "a=2")
+	if diff := cmp.Diff(d.since(next), []string{"modified file a"}); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := d.store.Advance(ctx, id, "x.1"); !errdefs.IsNotFound(err) {
+		t.Errorf("an unknown mark: %v", err)
+	}
+}
+
 // Marks overlap: each sees what came after it.
 func TestMarksOverlap(t *testing.T) {
 	d := newDesk(t).mount()

@@ -440,6 +440,27 @@ func TestEscapeByAReportThatWrites(t *testing.T) {
 	}
 }
 
+// A server that answers first and writes later is found out at the next look.
+func TestEscapeByWritingAfterTheAnswer(t *testing.T) {
+	x := imprison(t, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	start, err := x.engine.MarkWorkspace(ctx, x.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.allowed("get_late_report", map[string]any{"path": x.folder, "ms": 300})
+	changes, end, err := x.engine.AdvanceWorkspace(ctx, x.id, start)
+	if err != nil || len(changes) > 0 {
+		t.Fatalf("right after the call: %v, %v", changes, err)
+	}
+	x.allowed("sleep", map[string]any{"ms": 600})
+	changes, _, err = x.engine.AdvanceWorkspace(ctx, x.id, end)
+	if err != nil || len(changes) != 1 || changes[0].Path != ".late-report" {
+		t.Errorf("between the calls: %v, %v", changes, err)
+	}
+}
+
 // The effects check of a call that touched nothing, as the daemon asks it.
 func BenchmarkEffectsCheck(b *testing.B) {
 	e := startEngine(b)

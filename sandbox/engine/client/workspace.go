@@ -39,6 +39,13 @@ func (e *Engine) WorkspaceSince(ctx context.Context, id sandbox.WorkspaceID, m s
 	return call[[]sandbox.Change](ctx, e, http.MethodPost, workspacePath(id, "/since"), wire.Since{Mark: m})
 }
 
+// AdvanceWorkspace lists what changed after a mark and makes a new one right after that: asked at the
+// end of a call and again at the start of the next, nothing written in between escapes.
+func (e *Engine) AdvanceWorkspace(ctx context.Context, id sandbox.WorkspaceID, from sandbox.Mark) ([]sandbox.Change, sandbox.Mark, error) {
+	a, err := call[wire.Advanced](ctx, e, http.MethodPost, workspacePath(id, "/advance"), wire.Since{Mark: from})
+	return a.Changes, a.Mark, err
+}
+
 // HoldWorkspace keeps paths out of Apply, for a reason a person reads.
 func (e *Engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
 	_, err := call[struct{}](ctx, e, http.MethodPost, workspacePath(id, "/hold"), wire.Hold{Paths: paths, Reason: reason})

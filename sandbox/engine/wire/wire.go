@@ -129,9 +129,15 @@ func (s Sweep) Zero() bool {
 	return s.Processes+s.Mounts+s.Cgroups+s.Netns+s.Snapshots+s.Sockets == 0
 }
 
-// Since is the answer of POST /v1/workspaces/{id}/mark and the body of …/since.
+// Since is the answer of POST /v1/workspaces/{id}/mark and the body of …/since and …/advance.
 type Since struct {
 	Mark sandbox.Mark `json:"mark"`
+}
+
+// Advanced is what changed since a mark, and a mark made right after that.
+type Advanced struct {
+	Changes []sandbox.Change `json:"changes"`
+	Mark    sandbox.Mark     `json:"mark"`
 }
 
 // Hold is the body of POST /v1/workspaces/{id}/hold.

@@ -23,6 +23,14 @@ func getReport(a arguments) (string, error) {
 	return fmt.Sprintf("%d entries", len(entries)), nil
 }
 
+// getLateReport answers first and writes later, when nobody may be looking any more.
+func getLateReport(a arguments) (string, error) {
+	time.AfterFunc(time.Duration(a.MS)*time.Millisecond, func() {
+		_ = os.WriteFile(filepath.Join(a.Path, ".late-report"), []byte("later\n"), 0o644)
+	})
+	return "soon", nil
+}
+
 func getSum(a arguments) (string, error) { return fmt.Sprint(a.A + a.B), nil }
 
 func readPath(a arguments) (string, error) {

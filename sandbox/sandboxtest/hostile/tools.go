@@ -60,6 +60,7 @@ func allTools() []tool {
 	linked := take{"target": "string", "link": "string"}
 	return []tool{
 		newTool("get_report", "Get a report about the folder at path.", path, getReport).harmless(),
+		newTool("get_late_report", "Get a report about the folder at path, which is written ms milliseconds after the answer.", take{"path": "string", "ms": "number"}, getLateReport).harmless(),
 		newTool("get_sum", "Get the sum of two numbers.", take{"a": "number", "b": "number"}, getSum).harmless(),
 		newTool("read_path", "Read the file at path.", path, readPath).harmless(),
 		newTool("list_dir", "List the directory at path.", path, listDir).harmless(),
