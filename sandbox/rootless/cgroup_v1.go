@@ -29,6 +29,10 @@ func (h hierarchies) findV1() (Cgroups, error) {
 		c.CPU = c.CPU || slices.Contains(one.controllers, "cpu")
 		c.Freeze = c.Freeze || slices.Contains(one.controllers, "freezer")
 	}
+	// On hybrid hosts runc makes a group in the unified hierarchy as well, where it may.
+	if own := filepath.Join(h.root, "unified", h.unified); h.unified != "" && writable(own) {
+		c.Dirs = append(c.Dirs, own)
+	}
 	return c, nil
 }
 

@@ -100,13 +100,14 @@ func TestPrepareV1NeedsEveryHierarchy(t *testing.T) {
 		"cpuset/own/cpuset.cpus":   "0-1\n",
 		"cpuset/own/cpuset.mems":   "0\n",
 		"systemd/own/cgroup.procs": "",
+		"unified/x/cgroup.procs":   "",
 	})
 	text := []byte("5:name=systemd:/own\n4:cpuset:/own\n3:memory:/own\n2:cpu,cpuacct:/own\n1:net_cls:/unmounted\n0::/x\n")
 	got, err := sort(root, parseCgroups(text)).prepare("garita-a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.Memory || !got.CPU || got.PIDs || got.Freeze || len(got.Dirs) != 4 || got.Path("i1") != "garita-a/i1" {
+	if !got.Memory || !got.CPU || got.PIDs || got.Freeze || len(got.Dirs) != 5 || got.Path("i1") != "garita-a/i1" {
 		t.Errorf("got %+v", got)
 	}
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {

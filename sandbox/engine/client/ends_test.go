@@ -77,7 +77,7 @@ func alive(pids []int) []int {
 }
 
 func TestKillingTheServerLeavesNothing(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("sleep 1000 & echo up; exec cat"))
 	p.Next(t)
 	pids := descendants(t, hostPID(t, e, i.Info().PID))
@@ -94,7 +94,7 @@ func TestKillingTheServerLeavesNothing(t *testing.T) {
 }
 
 func TestKillingTheShimLeavesNothing(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("sleep 1000 & echo up; exec cat"))
 	p.Next(t)
 	pids := descendants(t, hostPID(t, e, i.Info().PID))
@@ -144,7 +144,7 @@ func TestKillingTheEngineLeavesNothing(t *testing.T) {
 }
 
 func TestLettingTheLifelineGoEndsTheSandbox(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("trap 'echo bye; exit 7' TERM; echo up; while :; do sleep 0.1; done"))
 	p.Next(t)
 	_ = p.Lifeline.Close()
@@ -162,7 +162,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GARITA_TEST_DAEMON") != "" {
 		os.Exit(daemon())
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	closeShared()
+	os.Exit(code)
 }
 
 func TestKillingTheDaemonLeavesNothing(t *testing.T) {

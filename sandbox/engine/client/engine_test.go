@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,48 @@ func startEngine(t testing.TB) *client.Engine {
 	return engineIn(t, t.TempDir())
 }
 
+// theEngine is one engine for the tests that leave it as they found it; TestMain closes it.
+var theEngine struct {
+	sync.Mutex
+	*client.Engine
+}
+
+func shared(t testing.TB) *client.Engine {
+	t.Helper()
+	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
+	theEngine.Lock()
+	defer theEngine.Unlock()
+	if theEngine.Engine == nil {
+		data, err := os.MkdirTemp("", "garita-engine-test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := open(client.Config{Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theEngine.Engine = e
+	}
+	return theEngine.Engine
+}
+
+func closeShared() {
+	if theEngine.Engine != nil {
+		_ = theEngine.Close()
+	}
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "garita-engine-test*"))
+	for _, dir := range left {
+		_ = os.RemoveAll(dir) // another user's stay
+	}
+}
+
+func open(c client.Config) (*client.Engine, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c.Log, c.Program = os.Stderr, filepath.Join(sandboxtest.Bin(), "garita-engine")
+	return client.StartEngine(ctx, c)
+}
+
 func engineIn(t testing.TB, data string) *client.Engine {
 	t.Helper()
 	return engineWith(t, client.Config{Data: data})
@@ -25,10 +68,7 @@ func engineIn(t testing.TB, data string) *client.Engine {
 
 func engineWith(t testing.TB, c client.Config) *client.Engine {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	c.Log, c.Program = os.Stderr, filepath.Join(sandboxtest.Bin(), "garita-engine")
-	e, err := client.StartEngine(ctx, c)
+	e, err := open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +81,7 @@ func engineWith(t testing.TB, c client.Config) *client.Engine {
 }
 
 func TestAServerAnswersOverRealPipes(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("exec cat"))
 	if got := p.Line(t, "hello"); got != "hello" {
 		t.Errorf("got %q, want hello", got)

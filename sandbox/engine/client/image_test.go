@@ -59,7 +59,7 @@ func shellImage(t *testing.T) image.Layout {
 }
 
 func TestAnImageIsTheRootFileSystem(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	layout := shellImage(t)
 	digest, err := e.ImportImage(within(t), layout.Dir)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestAnImageIsTheRootFileSystem(t *testing.T) {
 }
 
 func TestADirectoryThatIsNoLayoutIsRefused(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	if _, err := e.ImportImage(within(t), t.TempDir()); err == nil || errdefs.IsUnavailable(err) {
 		t.Errorf("got %v", err)
 	}

@@ -26,7 +26,7 @@ func await(t *testing.T, i sandbox.Instance) sandbox.Exit {
 }
 
 func TestALimitIsListedOnlyWhereItHolds(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, _ := sandboxtest.Start(t, e, sandboxtest.Shell("exec cat"))
 	for _, l := range i.Info().Limits {
 		if byCgroup := l.By != "rlimit"; byCgroup != holds(e.Cgroups(), l.Name) {
@@ -47,7 +47,7 @@ func holds(c rootless.Cgroups, name string) bool {
 const hog = `exec perl -e '$x = "a" x (1 << 20); my @all; push @all, $x . $_ for 1 .. 4000; print "unharmed\n"; <STDIN>'`
 
 func TestAMemoryHogIsStoppedAndNamed(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	l := sandboxtest.Shell(hog)
 	l.Limits = sandbox.Limits{Memory: 64 << 20}
 	i, p := sandboxtest.Start(t, e, l)
@@ -61,7 +61,7 @@ func TestAMemoryHogIsStoppedAndNamed(t *testing.T) {
 }
 
 func TestAForkBombIsStoppedAndNamed(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	l := sandboxtest.Shell(`i=0; while [ $i -lt 400 ]; do sleep 60 & i=$((i+1)); done; echo unharmed`)
 	l.Limits = sandbox.Limits{PIDs: 40}
 	i, p := sandboxtest.Start(t, e, l)
@@ -75,7 +75,7 @@ func TestAForkBombIsStoppedAndNamed(t *testing.T) {
 }
 
 func TestAFrozenSandboxDoesNotRun(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("exec cat"))
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

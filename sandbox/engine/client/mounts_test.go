@@ -49,7 +49,7 @@ func within(t *testing.T) context.Context {
 }
 
 func TestASnapshotKeepsTheHostAsItIsUntilApplied(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	folder := folderWith(t, map[string]string{"a.txt": "hello\n", "sub/b.txt": "b\n"})
 	l := sandboxtest.Shell(asker)
 	l.Folders = snapshotOf(folder)
@@ -99,7 +99,7 @@ func TestASnapshotKeepsTheHostAsItIsUntilApplied(t *testing.T) {
 }
 
 func TestDirectFoldersAndMountsAreTheHostsOwn(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	direct, input := folderWith(t, map[string]string{"a": "1"}), folderWith(t, map[string]string{"in": "given"})
 	l := sandboxtest.Shell(asker)
 	l.Folders = []sandbox.Folder{{Host: direct, Mode: sandbox.Direct}}
@@ -118,7 +118,7 @@ func TestDirectFoldersAndMountsAreTheHostsOwn(t *testing.T) {
 }
 
 func TestAVolumeLastsAndIsTheServersOwn(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	for _, step := range []struct{ volume, script, want string }{
 		{"files.claude", "echo kept > ~/f; cat ~/f", "kept"},
 		{"files.claude", "cat ~/f", "kept"},
@@ -141,7 +141,7 @@ func TestAVolumeLastsAndIsTheServersOwn(t *testing.T) {
 }
 
 func TestWhatLeadsOutIsRefusedOrNamed(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	dir := folderWith(t, map[string]string{"secret/key": "s3cret", "folder/plain": "x"})
 	folder := filepath.Join(dir, "folder")
 	if err := os.Link(filepath.Join(dir, "secret/key"), filepath.Join(folder, "linked")); err != nil {
@@ -185,7 +185,7 @@ func TestWhatLeadsOutIsRefusedOrNamed(t *testing.T) {
 }
 
 func TestNothingIsLeftOfALaunchThatIsRefusedHalfway(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	folder := folderWith(t, nil)
 	for name, change := range map[string]func(*sandbox.Launch){
 		"second folder missing": func(l *sandbox.Launch) {

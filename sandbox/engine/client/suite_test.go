@@ -8,5 +8,5 @@ import (
 )
 
 func TestEngineIsARuntime(t *testing.T) {
-	sandboxtest.Suite(t, func(t testing.TB) sandbox.Runtime { return startEngine(t) })
+	sandboxtest.Suite(t, func(t testing.TB) sandbox.Runtime { return shared(t) })
 }

@@ -67,7 +67,7 @@ func descendants(t *testing.T, pid int) []int {
 }
 
 func TestASandboxIsBehindItsOwnWalls(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	i, p := sandboxtest.Start(t, e, sandboxtest.Shell("exec cat"))
 	if got := p.Line(t, "ready"); got != "ready" {
 		t.Fatal(got)
@@ -125,7 +125,7 @@ func read(t *testing.T, pid int, name string) string {
 }
 
 func TestContainerdListsTheTask(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	ctr := sandboxtest.Program(t, "ctr")
 	i, _ := sandboxtest.Start(t, e, sandboxtest.Shell("exec cat"))
 	args := []string{"-t", strconv.Itoa(e.PID()), "-m", "-p"}
@@ -140,7 +140,7 @@ func TestContainerdListsTheTask(t *testing.T) {
 }
 
 func TestWhatAServerSees(t *testing.T) {
-	e := startEngine(t)
+	e := shared(t)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
 		t.Fatal(err)
