@@ -74,6 +74,9 @@ func Version() string {
 
 // Audit implements httpapi.Backend.
 func (d *Daemon) Audit(ctx context.Context, after int64, limit int, call string) ([]api.AuditEvent, error) {
+	if after < 0 { // counted from the end
+		after = max(0, d.db.LastSeq()+after)
+	}
 	events, err := d.db.Events(ctx, after, limit, approvals.CallID(call))
 	if err != nil {
 		return nil, err

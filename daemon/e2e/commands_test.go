@@ -63,7 +63,7 @@ func command(ts *testscript.TestScript, ctx context.Context, args []string) *exe
 	ts.Check(err)
 	cmd := exec.CommandContext(ctx, path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range append([]string{"HOME", "PATH", "GARITA_HOME", "WS", "WORK"}, passed...) {
+	for _, name := range append([]string{"HOME", "PATH", "GARITA_HOME", "WS", "WORK", "DISPLAY"}, passed...) {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

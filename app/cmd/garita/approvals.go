@@ -69,7 +69,11 @@ func (c *cli) approvalsWatchCommand() *cobra.Command {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			return c.watchApprovals(cmd.Context())
+			err := c.watchApprovals(cmd.Context())
+			if cmd.Context().Err() != nil {
+				return nil // Ctrl-C is how one stops watching
+			}
+			return err
 		},
 	}
 }

@@ -31,7 +31,11 @@ func (c *cli) auditTailCommand() *cobra.Command {
 			return err
 		}
 		if follow {
-			return c.followAudit(ctx, list, *asJSON)
+			err := c.followAudit(ctx, list, *asJSON)
+			if ctx.Err() != nil {
+				return nil // Ctrl-C is how one stops following
+			}
+			return err
 		}
 		if *asJSON {
 			return c.printJSON(list)

@@ -38,6 +38,10 @@ func (c *cli) runCommand() *cobra.Command {
 		Args:    usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.Command = args
+			var err error
+			if a.Dir, err = os.Getwd(); err != nil {
+				return fmt.Errorf("find the current folder: %w", err)
+			}
 			return c.bridge(cmd.Context(), a)
 		},
 	}

@@ -111,8 +111,8 @@ func (c *cli) showPlan(p api.ImportPlan, rewire bool) {
 }
 
 func (c *cli) showFound(s api.ImportServer) {
-	name := c.style.bold(safe(s.Name))
-	if s.Entry != s.Name && s.Entry != "" {
+	name := c.style.bold(safe(or(s.Name, s.Entry)))
+	if s.Name != "" && s.Entry != "" && s.Entry != s.Name {
 		name += safe(" (" + s.Entry + " in the file)")
 	}
 	printTo(c.out, "\n%s\n  %s %s\n", name, c.style.dim("runs  "), safe(commandLine(s.Command)))

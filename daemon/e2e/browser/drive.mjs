@@ -3,12 +3,20 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-const require = createRequire(new URL("../../../frontend/package.json", import.meta.url));
+const require = createRequire(
+  new URL("../../../frontend/package.json", import.meta.url),
+);
 const { chromium } = require("playwright-core");
 
 const { act, link, routes } = JSON.parse(readFileSync(0, "utf8"));
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", chromiumSandbox: false });
-const context = await browser.newContext({ locale: "en", reducedMotion: "reduce" });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  chromiumSandbox: false,
+});
+const context = await browser.newContext({
+  locale: "en",
+  reducedMotion: "reduce",
+});
 context.setDefaultTimeout(60_000);
 const page = await context.newPage();
 try {
@@ -30,8 +38,17 @@ async function approve() {
   const deny = page.getByRole("button", { name: "Deny" });
   const approve = page.getByRole("button", { name: "Approve" });
   await deny.waitFor();
-  const seen = { waiting: true, linkInAddress: page.url().includes("#"), armedAtOnce: await approve.isEnabled(), focus: await focused() };
-  await page.waitForFunction(() => [...document.querySelectorAll("dialog button")].some((b) => b.textContent === "Approve" && !b.disabled));
+  const seen = {
+    waiting: true,
+    linkInAddress: page.url().includes("#"),
+    armedAtOnce: await approve.isEnabled(),
+    focus: await focused(),
+  };
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll("dialog button")].some(
+      (b) => b.textContent === "Approve" && !b.disabled,
+    ),
+  );
   seen.axe = await axe();
   await page.keyboard.press("Tab");
   seen.focusAfterTab = await focused();
@@ -48,7 +65,16 @@ async function stranger() {
   for (const route of routes) {
     const [method, path] = route.split(" ");
     seen[route] = await page.evaluate(
-      async ([method, path]) => (await fetch(path, { method, ...(method === "POST" && { body: "{}", headers: { "Content-Type": "application/json" } }) })).status,
+      async ([method, path]) =>
+        (
+          await fetch(path, {
+            method,
+            ...(method === "POST" && {
+              body: "{}",
+              headers: { "Content-Type": "application/json" },
+            }),
+          })
+        ).status,
       [method, path],
     );
   }
@@ -74,5 +100,7 @@ async function axe() {
   const source = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
   await page.evaluate(source);
   const found = await page.evaluate(() => globalThis.axe.run());
-  return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`);
+  return found.violations.map(
+    (v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`,
+  );
 }
