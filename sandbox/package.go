@@ -3,7 +3,7 @@ package sandbox
 // Ecosystem is where packages come from.
 type Ecosystem string
 
-// The ecosystems Garita installs from.
+// NPM is the registries of npm.
 const NPM Ecosystem = "npm"
 
 // PackageRef is a package as a command line asks for it.

@@ -59,7 +59,7 @@ func newProxy(u *upstream, b bounds, log *slog.Logger, seen func(wire.Fetch)) *p
 
 // ServeHTTP answers one request, and reports it.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, no := parseRequest(r.Method, r.Host, wire.RegistryAddress, r.RequestURI)
+	a, no := parseRequest(r.Method, r.Host, r.RequestURI)
 	if no == nil {
 		no = p.admit()
 	}
@@ -223,12 +223,12 @@ func contentType(a asked, from string) string {
 
 // translate says what a registry's status means for the sandbox.
 func translate(status int, a asked) (int, string) {
-	switch {
-	case status == http.StatusNotFound || status == http.StatusGone:
+	switch status {
+	case http.StatusNotFound, http.StatusGone:
 		return http.StatusNotFound, "the registry has no " + string(a.kind) + " of " + a.name
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case http.StatusUnauthorized, http.StatusForbidden:
 		return http.StatusForbidden, "the registry does not give " + a.name + " to us; look at the token in your .npmrc"
-	case status == http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
 		return status, "the registry asks to slow down"
 	}
 	return http.StatusBadGateway, fmt.Sprintf("the registry answered %d", status)

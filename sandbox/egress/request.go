@@ -30,11 +30,11 @@ const maxURI = 1024
 
 // parseRequest says what a request asks for, or why it is refused. It looks at the target as sent,
 // before anything decodes it: one spelling of each path passes and nothing else.
-func parseRequest(method, host, self, uri string) (asked, *refusal) {
+func parseRequest(method, host, uri string) (asked, *refusal) {
 	switch {
 	case method != http.MethodGet && method != http.MethodHead:
 		return asked{}, &refusal{http.StatusMethodNotAllowed, "only reading from a registry is allowed"}
-	case host != self:
+	case host != wire.RegistryAddress:
 		return asked{}, &refusal{http.StatusForbidden, "the Host is not this registry's"}
 	case len(uri) > maxURI:
 		return asked{}, &refusal{http.StatusForbidden, "the request is too long"}

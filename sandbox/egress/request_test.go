@@ -28,7 +28,7 @@ func TestRequestsOfNpm(t *testing.T) {
 		"/string_decoder":                        {kind: wire.Packument, name: "string_decoder"},
 		"/lodash.merge/-/lodash.merge-4.6.2.tgz": {kind: wire.Tarball, name: "lodash.merge", file: "lodash.merge-4.6.2.tgz", version: "4.6.2"},
 	} {
-		got, no := parseRequest(http.MethodGet, self, self, uri)
+		got, no := parseRequest(http.MethodGet, self, uri)
 		if no != nil {
 			t.Errorf("%s: refused: %s", uri, no.why)
 			continue
@@ -85,7 +85,7 @@ func TestRequestsRefused(t *testing.T) {
 		"a user in the path":             {http.MethodGet, self, "/u:p@evil.example/x", http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, no := parseRequest(r.method, r.host, self, r.uri)
+			got, no := parseRequest(r.method, r.host, r.uri)
 			if no == nil {
 				t.Fatalf("passed as %+v", got)
 			}
@@ -105,7 +105,7 @@ func FuzzParseRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, uri string) {
-		a, no := parseRequest(http.MethodGet, self, self, uri)
+		a, no := parseRequest(http.MethodGet, self, uri)
 		if no != nil {
 			return
 		}

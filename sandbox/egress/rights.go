@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -80,7 +81,7 @@ func dropCapabilities() error {
 		return err
 	}
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		if err := prctl(unix.PR_CAPBSET_DROP, c); err != nil && err != unix.EINVAL {
+		if err := prctl(unix.PR_CAPBSET_DROP, c); err != nil && !errors.Is(err, unix.EINVAL) {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,7 +63,7 @@ func (in *installer) fresh(ctx context.Context, req wire.Install, tools packages
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	defer in.engine.removeSnapshot(ctx, key) // once it is committed there is none
+	defer in.discard(ctx, key) // once it is committed there is none
 	output, err := in.run(ctx, req, tools, dir, wall)
 	if err != nil {
 		return sandbox.Package{}, err
@@ -80,6 +81,13 @@ func (in *installer) fresh(ctx context.Context, req wire.Install, tools packages
 		return sandbox.Package{}, fmt.Errorf("clear npm's cache: %w", err)
 	}
 	return p, in.keep(ctx, key, req.Ref, p)
+}
+
+// discard removes a snapshot that only this call knew. Should it stay, the next start removes it.
+func (in *installer) discard(ctx context.Context, key string) {
+	if err := in.engine.removeSnapshot(ctx, key); err != nil {
+		slog.Error("discard a snapshot", "err", err)
+	}
 }
 
 // run is one life of npm. Its sandbox has no secret, no folder, an empty home and no network but

@@ -80,7 +80,7 @@ func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("view %s: %w", name, err)
 	}
-	defer in.engine.removeSnapshot(ctx, key)
+	defer in.discard(ctx, key)
 	dir, err := single(mounts)
 	if err != nil {
 		return sandbox.Package{}, err

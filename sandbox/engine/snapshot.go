@@ -53,18 +53,6 @@ func (e *Engine) removeSnapshot(ctx context.Context, key string) error {
 	return nil
 }
 
-// snapshotLabels returns a committed snapshot's labels. NotFound.
-func (e *Engine) snapshotLabels(ctx context.Context, name string) (map[string]string, error) {
-	info, err := e.snapshots().Stat(inNamespace(ctx), name)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot %s: %w", name, err)
-	}
-	if info.Kind != snapshots.KindCommitted {
-		return nil, fmt.Errorf("snapshot %s is not committed: %w", name, errdefs.ErrNotFound)
-	}
-	return info.Labels, nil
-}
-
 // viewSnapshot returns the directory of a committed snapshot for as long as b lives.
 func (e *Engine) viewSnapshot(ctx context.Context, b *box, name string) (string, error) {
 	key := string(b.launch.ID) + "-package"

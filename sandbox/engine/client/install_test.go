@@ -111,7 +111,8 @@ const fs = require("fs")
 let ro = "writable"; try { fs.writeFileSync(__dirname + "/x", "") } catch (e) { ro = e.code }
 require("readline").createInterface({input: process.stdin}).on("line", () =>
   console.log([require("dep"), ro, fs.existsSync(__dirname + "/ran-postinstall"), process.argv.slice(2)].join("|")))
-`})
+`,
+	})
 }
 
 // install is an engine with a wall and whatever registry.

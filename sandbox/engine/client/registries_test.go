@@ -39,8 +39,10 @@ func TestParseNpmrc(t *testing.T) {
 		"nothing": {"", nil, defaultRegistry, map[string]string{}, []string{}, 0},
 		"a registry, a scope, tokens": {
 			"registry = https://nexus.example/npm/\n@corp:registry=https://npm.corp.example\n//nexus.example/npm/:_authToken=abc\n//npm.corp.example/:_authToken = \"d=e\"", nil,
-			"https://nexus.example/npm/", map[string]string{"@corp": "https://npm.corp.example"},
-			[]string{"nexus.example /npm/ Bearer abc", "npm.corp.example / Bearer d=e"}, 0,
+			"https://nexus.example/npm/",
+			map[string]string{"@corp": "https://npm.corp.example"},
+			[]string{"nexus.example /npm/ Bearer abc", "npm.corp.example / Bearer d=e"},
+			0,
 		},
 		"a token from the environment": {
 			"//r.example/:_authToken=${TOKEN}", variables{"TOKEN": "t0k"}, defaultRegistry, map[string]string{}, []string{"r.example / Bearer t0k"}, 0,
