@@ -109,14 +109,14 @@ func (d *Daemon) adHoc(a api.Attach) (sandbox.Server, error) {
 	if err != nil {
 		return sandbox.Server{}, err
 	}
-	entry, err := d.importer.Command(name, a.Command)
+	entry, err := d.importer.Command(name, a.Command, a.Dir)
 	if err != nil {
 		return sandbox.Server{}, err
 	}
 	server := entry.Server
 	server.Name = name
 	if len(a.Workspace) > 0 {
-		if server.Spec.Folders, err = checkedFolders(a.Workspace); err != nil {
+		if server.Spec.Folders, err = d.checkedFolders(a.Workspace); err != nil {
 			return sandbox.Server{}, err
 		}
 	}

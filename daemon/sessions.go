@@ -180,7 +180,7 @@ func (d *Daemon) serverOf(a api.Attach) (sandbox.Server, error) {
 	if a.Server != "" {
 		server, err := d.configured(a.Server)
 		if err == nil && len(a.Workspace) > 0 {
-			server.Spec.Folders, err = checkedFolders(a.Workspace)
+			server.Spec.Folders, err = d.checkedFolders(a.Workspace)
 		}
 		return server, err
 	}
@@ -202,10 +202,19 @@ func (d *Daemon) configured(name string) (sandbox.Server, error) {
 	return server, nil
 }
 
-func checkedFolders(dirs []string) ([]string, error) {
+// checkedFolders are the folders a person named, if each may enter a sandbox.
+func (d *Daemon) checkedFolders(dirs []string) ([]string, error) {
+	guard := d.config.Paths().Guard()
 	for _, dir := range dirs {
-		if !filepath.IsAbs(dir) {
-			return nil, fmt.Errorf("workspace %q is not an absolute path: %w", dir, errdefs.ErrInvalidArgument)
+		why := guard.Refuse(dir)
+		switch {
+		case !filepath.IsAbs(dir):
+			why = "it is not an absolute path"
+		case why == "" && guard.Credential(dir):
+			why = "keys and passwords are kept there"
+		}
+		if why != "" {
+			return nil, fmt.Errorf("workspace %q: %s: %w", dir, why, errdefs.ErrInvalidArgument)
 		}
 	}
 	return dirs, nil

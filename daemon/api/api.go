@@ -358,6 +358,7 @@ type Attach struct {
 	Client    string   `json:"client"`    // --client ID
 	Agent     string   `json:"agent"`     // --agent: which workspace
 	Workspace []string `json:"workspace"` // --workspace DIR, for Command
+	Dir       string   `json:"dir"`       // what Command's relative paths are relative to; absolute or ""
 	Mode      string   `json:"mode"`      // snapshot | read-only | direct | none, for Command
 	PID       int      `json:"pid"`       // of the attached client (the caller's parent past launchers)
 }

@@ -18,7 +18,7 @@ const AttachProtocol = "garita-stdio"
 
 // Query writes a for the attach route's address.
 func (a Attach) Query() url.Values {
-	q := values("server", a.Server, "client", a.Client, "agent", a.Agent, "mode", a.Mode, "pid", number(int64(a.PID)))
+	q := values("server", a.Server, "client", a.Client, "agent", a.Agent, "dir", a.Dir, "mode", a.Mode, "pid", number(int64(a.PID)))
 	for _, word := range a.Command {
 		q.Add("command", word)
 	}
@@ -31,7 +31,7 @@ func (a Attach) Query() url.Values {
 // ParseAttach reads what Query wrote.
 func ParseAttach(q url.Values) (Attach, error) {
 	a := Attach{
-		Server: q.Get("server"), Client: q.Get("client"), Agent: q.Get("agent"), Mode: q.Get("mode"),
+		Server: q.Get("server"), Client: q.Get("client"), Agent: q.Get("agent"), Dir: q.Get("dir"), Mode: q.Get("mode"),
 		Command: q["command"], Workspace: q["workspace"],
 	}
 	if text := q.Get("pid"); text != "" {

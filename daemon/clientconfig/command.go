@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/containerd/errdefs"
 	"github.com/go-json-experiment/json"
@@ -10,8 +11,9 @@ import (
 )
 
 // Command judges a command line as if it stood in a client's settings: what it would be given to
-// run behind walls. name is the server's. Errors: InvalidArgument when it cannot be run.
-func (im *Importer) Command(name sandbox.ServerName, argv []string) (Entry, error) {
+// run behind walls. name is the server's; dir, absolute or "", is what relative paths are relative
+// to. Errors: InvalidArgument when it cannot be run.
+func (im *Importer) Command(name sandbox.ServerName, argv []string, dir string) (Entry, error) {
 	if len(argv) == 0 {
 		return Entry{}, fmt.Errorf("read the command: there is none: %w", errdefs.ErrInvalidArgument)
 	}
@@ -23,7 +25,11 @@ func (im *Importer) Command(name sandbox.ServerName, argv []string) (Entry, erro
 	if err != nil {
 		return Entry{}, fmt.Errorf("read the command: %w: %w", err, errdefs.ErrInvalidArgument)
 	}
-	p, err := NewPlan(data, "command line", "", nil, im.host)
+	file := "command line"
+	if dir != "" {
+		file = filepath.Join(dir, ".mcp.json") // relative paths then mean what they mean in a project
+	}
+	p, err := NewPlan(data, file, "", nil, im.host)
 	switch {
 	case err != nil:
 		return Entry{}, fmt.Errorf("read the command: %w", err)
