@@ -39,13 +39,17 @@ func (c *cli) importCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if dry && *asJSON {
+		nothing := takes(plan) == 0
+		if *asJSON && (dry || nothing) {
 			return c.printJSON(plan)
 		}
 		if !*asJSON {
 			c.showPlan(plan, rewire)
 		}
-		if dry || takes(plan) == 0 {
+		if nothing {
+			printTo(c.out, "Nothing is left to import.\n")
+		}
+		if dry || nothing {
 			return nil
 		}
 		if err := c.confirm(cmd.CommandPath(), "Import "+count(takes(plan), "server")+"?", yes); err != nil {
