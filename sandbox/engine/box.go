@@ -29,6 +29,7 @@ type box struct {
 	undo []func() error // what to take back, last first
 
 	mu       sync.Mutex // guards what follows
+	pidfd    int        // garita-init's; -1 when there is none
 	frozen   bool
 	lifeline bool     // it ended because the daemon let go
 	notices  []string // found after the start
@@ -80,7 +81,7 @@ func (b *box) wait(ctx context.Context) (sandbox.Exit, error) {
 
 // reserve takes an id; two sandboxes never share one.
 func (e *Engine) reserve(l sandbox.Launch) (*box, error) {
-	b := &box{launch: l, done: make(chan struct{})}
+	b := &box{launch: l, pidfd: -1, done: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {

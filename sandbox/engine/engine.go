@@ -33,8 +33,6 @@ type Engine struct {
 	ws   *workspace.Store
 	host ocispec.Host
 
-	scanner scanner
-
 	mu      sync.Mutex // guards what follows
 	boxes   map[sandbox.InstanceID]*box
 	ended   []*box         // the last ones, oldest first

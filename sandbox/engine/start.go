@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/cio"
 	"github.com/containerd/errdefs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/init/handoff"
@@ -110,6 +111,14 @@ func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot 
 	if err := b.awaitTask(ctx); err != nil {
 		return fmt.Errorf("wait for the task: %w", err)
 	}
+	fd, err := unix.PidfdOpen(int(b.task.Pid()), 0)
+	if err != nil {
+		return fmt.Errorf("hold on to the task: %w", err)
+	}
+	b.mu.Lock()
+	b.pidfd = fd
+	b.mu.Unlock()
+	b.onUndo(b.letGo)
 	if err := b.task.Start(ctx); err != nil {
 		return fmt.Errorf("start the task: %w", err)
 	}

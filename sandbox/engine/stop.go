@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
-	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/init/handoff"
@@ -23,12 +22,7 @@ import (
 // supervise follows a running sandbox to its end and takes everything back.
 func (e *Engine) supervise(b *box) {
 	ctx := context.Background()
-	scanning, stopScanning := context.WithCancel(ctx)
-	var scans sync.WaitGroup
-	scans.Go(func() { e.scanFolders(scanning, b) })
 	code := b.listen()
-	stopScanning()
-	scans.Wait()
 	_ = b.init.Close()
 	if status := b.taskCode(); code < 0 {
 		code = status
@@ -130,6 +124,10 @@ func (e *Engine) teardown(ctx context.Context, b *box) error {
 // deleteTask kills and deletes a task. Where its shim has died, containerd does that by itself,
 // a moment later; until then its answers are errors.
 func deleteTask(ctx context.Context, task client.Task) error {
+	// Usually it has ended: then there is nothing to kill, and runc need not be run for it.
+	if _, err := task.Delete(ctx); err == nil || isNotFound(err) {
+		return nil
+	}
 	var err error
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		if _, err = task.Delete(ctx, client.WithProcessKill); err == nil || isNotFound(err) {
@@ -159,7 +157,7 @@ func (e *Engine) stop(ctx context.Context, b *box, drain time.Duration) error {
 			return err
 		}
 	}
-	if err := b.task.Kill(ctx, syscall.SIGKILL, client.WithKillAll); err != nil && !gone(err) {
+	if err := b.signal(unix.SIGKILL); err != nil {
 		return fmt.Errorf("kill %s: %w", b.launch.ID, err)
 	}
 	_, err := b.wait(ctx)
@@ -167,7 +165,7 @@ func (e *Engine) stop(ctx context.Context, b *box, drain time.Duration) error {
 }
 
 func (e *Engine) drain(ctx context.Context, b *box, drain time.Duration) (done bool, err error) {
-	if err := b.task.Kill(ctx, syscall.SIGTERM); err != nil && !gone(err) {
+	if err := b.signal(unix.SIGTERM); err != nil {
 		return false, fmt.Errorf("stop %s: %w", b.launch.ID, err)
 	}
 	timer := time.NewTimer(drain)
@@ -182,7 +180,25 @@ func (e *Engine) drain(ctx context.Context, b *box, drain time.Duration) (done b
 	}
 }
 
-// gone reports whether an error says that the task has ended already.
-func gone(err error) bool {
-	return isNotFound(err) || errdefs.IsFailedPrecondition(err) || strings.Contains(err.Error(), "process already finished")
+// signal signals garita-init, which passes on what can be caught; with it dies its pid namespace.
+// Doing it here spares running runc.
+func (b *box) signal(sig unix.Signal) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pidfd < 0 {
+		return nil // it has ended
+	}
+	if err := unix.PidfdSendSignal(b.pidfd, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// letGo closes the pidfd; its number may be another file's at once.
+func (b *box) letGo() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fd := b.pidfd
+	b.pidfd = -1
+	return unix.Close(fd)
 }
