@@ -100,6 +100,10 @@ func (w *workspace) discardFolder(ctx context.Context, f *folder, diffs []differ
 		return nil, nil, err
 	}
 	defer u.close()
+	u.hide = func(raw string) { w.hide(f, raw) }
+	for _, d := range diffs {
+		u.hide(d.raw)
+	}
 	undone := map[string]fingerprint{}
 	for _, d := range backwards(diffs) {
 		if err := ctx.Err(); err != nil {
@@ -154,7 +158,19 @@ func (w *workspace) absorb(f *folder, undone map[string]fingerprint) error {
 			f.base.set(raw, fp)
 		}
 	}
-	return errors.Join(w.scan(absorbed), w.save())
+	err := w.scan(absorbed)
+	w.undoing = nil
+	return errors.Join(err, w.save())
+}
+
+// hide keeps a path that is about to be undone out of what calls are said to have changed.
+func (w *workspace) hide(f *folder, raw string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.undoing == nil {
+		w.undoing = map[place]bool{}
+	}
+	w.undoing[place{f.n, raw}] = true
 }
 
 // backwards is the order of undoing: what was added goes first, contents before directories, then
@@ -177,6 +193,7 @@ func backwards(diffs []difference) []difference {
 // undoer puts the host's entries into a merged tree, in which a sandbox may be at work.
 type undoer struct {
 	host, merged *os.File
+	hide         func(raw string) // told of each path before it is made
 }
 
 func newUndoer(f *folder) (*undoer, error) {
@@ -189,7 +206,7 @@ func newUndoer(f *folder) (*undoer, error) {
 		_ = host.Close()
 		return nil, err
 	}
-	return &undoer{host: host, merged: merged}, nil
+	return &undoer{host: host, merged: merged, hide: func(string) {}}, nil
 }
 
 func (u *undoer) close() {
@@ -220,10 +237,13 @@ func (u *undoer) undo(ctx context.Context, d difference) (fingerprint, error) {
 		return fingerprint{}, err
 	}
 	fp := takePrint(from, name, hs, hashFileLimit)
-	return fp, restore(ctx, from, into, name, hs)
+	tmp := tempName()
+	u.hide(join(dir, tmp))
+	return fp, restore(ctx, from, into, name, tmp, hs)
 }
 
-func restore(ctx context.Context, from, into *os.File, name string, hs stat) error {
+// restore makes name what it is in from, by way of tmp.
+func restore(ctx context.Context, from, into *os.File, name, tmp string, hs stat) error {
 	have, err := statAt(into, name)
 	if err != nil {
 		return err
@@ -242,9 +262,9 @@ func restore(ctx context.Context, from, into *os.File, name string, hs stat) err
 	case kindDir:
 		return makeDir(into, name, have, hs)
 	case kindSymlink:
-		return copyLink(from, into, name)
+		return copyLink(from, into, name, tmp)
 	case kindFile:
-		return copyFile(ctx, from, into, name, hs)
+		return copyFile(ctx, from, into, name, tmp, hs)
 	case kindOther, kindWhiteout:
 	}
 	return errors.New("the host has a special file there")
@@ -262,12 +282,11 @@ func makeDir(into *os.File, name string, have, hs stat) error {
 	return chmodDir(into, name, hs.Mode&0o7777)
 }
 
-func copyLink(from, into *os.File, name string) error {
+func copyLink(from, into *os.File, name, tmp string) error {
 	target, err := readLink(from, name)
 	if err != nil {
 		return err
 	}
-	tmp := tempName()
 	fd := int(into.Fd())
 	if err := unix.Symlinkat(target, fd, tmp); err != nil {
 		return err
@@ -275,13 +294,12 @@ func copyLink(from, into *os.File, name string) error {
 	return renameOver(fd, tmp, name)
 }
 
-func copyFile(ctx context.Context, from, into *os.File, name string, hs stat) error {
+func copyFile(ctx context.Context, from, into *os.File, name, tmp string, hs stat) error {
 	src, _, err := openRegular(from, name)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	tmp := tempName()
 	dst, err := openBeneath(into, tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err

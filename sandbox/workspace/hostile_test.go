@@ -355,6 +355,35 @@ func (d *desk) stat(path string) stat {
 	return statOf(&st)
 }
 
+// A call under way while the person discards is not said to have done that.
+func TestDiscardIsNobodysEffect(t *testing.T) {
+	d := newDesk(t).mount()
+	for i := range 300 {
+		d.put(d.host, fmt.Sprintf("d%d/f=host", i%10))
+		d.put(d.merged, fmt.Sprintf("d%d/n%d=agent", i%10, i))
+		d.put(d.merged, fmt.Sprintf("d%d/f=agent", i%10))
+	}
+	d.changes()
+	m := d.mark()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, _, err := d.store.Discard(context.Background(), id, nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		if got := d.since(m); len(got) > 0 {
+			t.Fatalf("a call is said to have changed %v", got[0])
+		}
+	}
+}
+
 // Everything at once, for the race detector.
 func TestCallsOverlap(t *testing.T) {
 	d := newDesk(t, "a=1", "d/b=2").mount()

@@ -33,7 +33,9 @@ func (w *workspace) scan(mode scanMode) error {
 		o := &observer{folder: f, budget: hashScanLimit}
 		if mode == logged {
 			o.log = func(path string, before bool, k kind) {
-				w.log.events = append(w.log.events, event{gen: gen, place: place{f.n, path}, before: before, kind: k})
+				if p := (place{f.n, path}); !w.undoing[p] {
+					w.log.events = append(w.log.events, event{gen: gen, place: p, before: before, kind: k})
+				}
 			}
 		}
 		if err := o.scan(w.clock); err != nil {

@@ -147,6 +147,7 @@ type workspace struct {
 	folders []*folder
 	holds   map[place]string
 	log     changeLog
+	undoing map[place]bool // what Discard is just changing: nobody's effects
 	removed bool
 }
 

@@ -339,6 +339,8 @@ func (t *tree) flushMapped(upper *os.File) {
 	t.fresh = nil
 }
 
+// stopMappedWrites waits for a write-back that is under way, because a page made dirty again
+// meanwhile would be passed over, and starts another one.
 func stopMappedWrites(f *os.File) {
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE)
 }
