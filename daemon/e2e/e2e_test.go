@@ -86,7 +86,7 @@ func setup(env *testscript.Env) error {
 	if err := notes(env); err != nil {
 		return err
 	}
-	w := newWatch(filepath.Join(env.WorkDir, "g"))
+	w := newWatch(filepath.Join(env.WorkDir, "g"), bin)
 	env.Values[watchKey{}] = w
 	env.Defer(func() { w.sweep() })
 	return nil

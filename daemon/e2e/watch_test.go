@@ -18,6 +18,7 @@ type watchKey struct{}
 // watch knows what of a test's Garita is there: what the user ran before the test is not.
 type watch struct {
 	home   string
+	bin    string
 	uids   []span
 	before map[identity]bool
 	groups map[string]bool
@@ -43,8 +44,8 @@ type proc struct {
 	zombie bool
 }
 
-func newWatch(home string) *watch {
-	w := &watch{home: home, uids: append(subordinate(), span{os.Getuid(), 1}), before: map[identity]bool{}, groups: map[string]bool{}}
+func newWatch(home, bin string) *watch {
+	w := &watch{home: home, bin: bin, uids: append(subordinate(), span{os.Getuid(), 1}), before: map[identity]bool{}, groups: map[string]bool{}}
 	for _, p := range w.processes() {
 		w.before[p.identity] = true
 	}
@@ -126,7 +127,8 @@ func (w *watch) look(pid int) (proc, bool) {
 // garitas are the processes that the test's Garita consists of, sandboxes included.
 func (w *watch) garitas() (found []proc) {
 	for _, p := range w.processes() {
-		if !w.before[p.identity] && (p.apart || p.ours && strings.HasPrefix(p.name, "garita")) {
+		mine := p.ours && strings.HasPrefix(p.name, "garita") || strings.HasPrefix(p.args, w.bin+"/garita-engine ")
+		if !w.before[p.identity] && (p.apart || mine) {
 			found = append(found, p)
 		}
 	}
