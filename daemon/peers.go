@@ -88,10 +88,8 @@ func parent(pid int) int {
 	if err != nil {
 		return 0
 	}
-	// The command, in brackets, may hold anything; the fields follow its last bracket.
-	_, fields, ok := cutLast(string(stat), ") ")
-	parts := strings.Fields(fields)
-	if !ok || len(parts) < 2 {
+	parts := afterCommand(string(stat))
+	if len(parts) < 2 {
 		return 0
 	}
 	ppid, err := strconv.Atoi(parts[1])
@@ -107,15 +105,16 @@ func terminal(pid int) bool {
 	if err != nil {
 		return false
 	}
-	_, fields, _ := cutLast(string(stat), ") ")
-	parts := strings.Fields(fields) // state ppid pgrp session tty_nr tpgid
+	parts := afterCommand(string(stat)) // state ppid pgrp session tty_nr tpgid
 	return len(parts) > 5 && parts[4] != "0" && parts[2] == parts[5]
 }
 
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
+// afterCommand is the fields of /proc/PID/stat behind the command, which stands in brackets and
+// may hold anything, brackets too.
+func afterCommand(stat string) []string {
+	i := strings.LastIndex(stat, ") ")
 	if i < 0 {
-		return s, "", false
+		return nil
 	}
-	return s[:i], s[i+len(sep):], true
+	return strings.Fields(stat[i+2:])
 }

@@ -50,7 +50,7 @@ func replay(t *testing.T, a *txtar.Archive) {
 		w.say(line)
 		synctest.Wait()
 	}
-	time.Sleep(time.Hour) // in the bubble: whatever waits for a time has its time
+	<-time.After(time.Hour) // in the bubble: whatever waits for a time has its time
 	w.hangUp()
 	if err := <-w.ended; err != nil {
 		t.Logf("the session ended: %v", err)
@@ -154,7 +154,7 @@ func (g *scriptedGate) Authorize(ctx context.Context, c approvals.Call) (approva
 	case approvals.Approved:
 		d.Effect = approvals.Allow
 	case "later":
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		d.Effect, d.Outcome = approvals.Allow, approvals.Approved
 	case "waits":
 		<-ctx.Done()

@@ -60,15 +60,15 @@ func (s *Session) Run(ctx context.Context, client Client, server Upstream) error
 	defer cancel()
 	s.client, s.upstream = protocol.NewWriter(client), newUpstream(server)
 	served, read := make(chan error, 1), make(chan error, 1)
-	go func() { served <- s.fromServer(server) }()
-	go func() { read <- s.fromClient(ctx, client) }()
+	var reading sync.WaitGroup
+	reading.Go(func() { served <- s.fromServer(server) })
+	reading.Go(func() { read <- s.fromClient(ctx, client) })
 
 	err := s.untilOver(ctx, client, read, served)
 	s.close(cancel)
 	stopped := s.stopServer(ctx, server)
 	_ = client.Close()
-	<-served
-	<-read
+	reading.Wait()
 	return errors.Join(err, stopped)
 }
 
@@ -89,7 +89,7 @@ func (s *Session) stopServer(ctx context.Context, server Upstream) error {
 
 // untilOver waits for the first end: the server's, the client's going away, or everything
 // answered after the client's end of file.
-func (s *Session) untilOver(ctx context.Context, client Client, read, served chan error) error {
+func (s *Session) untilOver(ctx context.Context, client Client, read, served <-chan error) error {
 	var answered chan struct{}
 	for {
 		select {
@@ -100,10 +100,8 @@ func (s *Session) untilOver(ctx context.Context, client Client, read, served cha
 		case <-answered:
 			return nil
 		case err := <-served:
-			served <- nil // Run waits for it, too
 			return s.serverEnded(err)
 		case err := <-read:
-			read <- nil
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (a answer) message(id protocol.ID, err error) []byte {
 // refused is what the model is told about a call that did not happen: denial, expiry and
 // withdrawal are different things to do next.
 func refused(c approvals.Call, d approvals.Decision) answer {
-	switch d.Outcome {
+	switch d.Outcome { //nolint:exhaustive // the others did not keep the call from running
 	case approvals.Denied:
 		return refusal("denied", "The person denied this call to %s. It did not run. Do not try it again unasked; ask the person what they would like instead.", c.Tool)
 	case approvals.Expired:

@@ -58,7 +58,6 @@ type Supervisor struct {
 	logs      map[sandbox.ServerName]*ring
 	failures  map[sandbox.ServerName]string // why the last start failed; none after one that did not
 	starting  map[sandbox.ServerName]int
-	closed    bool
 	watching  sync.WaitGroup
 }
 
@@ -82,7 +81,7 @@ func NewInstanceID() sandbox.InstanceID {
 func (s *Supervisor) Start(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o Owner) (*Instance, error) {
 	s.begin(server.Name)
 	i, err := s.start(ctx, server, id, o)
-	s.began(server.Name, i, err)
+	s.began(server.Name, err)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", server.Name, err)
 	}
@@ -177,7 +176,7 @@ func (s *Supervisor) begin(name sandbox.ServerName) {
 	s.Changed(name)
 }
 
-func (s *Supervisor) began(name sandbox.ServerName, i *Instance, err error) {
+func (s *Supervisor) began(name sandbox.ServerName, err error) {
 	s.mu.Lock()
 	s.starting[name]--
 	delete(s.failures, name)

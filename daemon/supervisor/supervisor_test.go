@@ -186,32 +186,37 @@ func TestLower(t *testing.T) {
 		want    sandbox.Launch
 	}{
 		"a program of /usr needs nothing": {
-			[]string{"node", "x.js"}, sandbox.Spec{},
+			[]string{"node", "x.js"},
+			sandbox.Spec{},
 			sandbox.Launch{Argv: []string{"/usr/bin/node", "x.js"}},
 		},
 		"one version of a toolchain": {
-			[]string{"/home/u/.nvm/versions/node/v20.1.0/bin/node"}, sandbox.Spec{},
+			[]string{"/home/u/.nvm/versions/node/v20.1.0/bin/node"},
+			sandbox.Spec{},
 			sandbox.Launch{
 				Argv: []string{"/home/u/.nvm/versions/node/v20.1.0/bin/node"},
 				Root: sandbox.Root{Toolchain: "/home/u/.nvm/versions/node/v20.1.0"},
 			},
 		},
 		"a program in ~/.local/bin shows itself alone": {
-			[]string{"/home/u/.local/bin/tool"}, sandbox.Spec{},
+			[]string{"/home/u/.local/bin/tool"},
+			sandbox.Spec{},
 			sandbox.Launch{
 				Argv:   []string{"/home/u/.local/bin/tool"},
 				Mounts: []sandbox.Mount{{Host: "/home/u/.local/bin/tool", At: "/home/u/.local/bin/tool"}},
 			},
 		},
 		"folders are a snapshot unless said otherwise": {
-			[]string{"node"}, sandbox.Spec{Folders: []string{"/p"}},
+			[]string{"node"},
+			sandbox.Spec{Folders: []string{"/p"}},
 			sandbox.Launch{
 				Argv: []string{"/usr/bin/node"}, Dir: "/p",
 				Folders: []sandbox.Folder{{Host: "/p", Mode: sandbox.Snapshot, Workspace: "w1"}},
 			},
 		},
 		"no folder in mode none": {
-			[]string{"node"}, sandbox.Spec{Folders: []string{"/p"}, Workspace: sandbox.None},
+			[]string{"node"},
+			sandbox.Spec{Folders: []string{"/p"}, Workspace: sandbox.None},
 			sandbox.Launch{Argv: []string{"/usr/bin/node"}},
 		},
 	} {
