@@ -11,7 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-demanding=$(grep -rlE '\b(sandboxtest\.Need|Need|need)\(t(b)?, ?"' --include='*_test.go' --exclude-dir=node_modules --exclude-dir=build . | xargs -rn1 dirname | sort -u)
+demanding=$(grep -rlE '\b[nN]eed\(tb?, |sandboxtest\.Program\(tb?, ' --include='*_test.go' --exclude-dir=node_modules --exclude-dir=build . | xargs -rn1 dirname | sort -u)
 
 if [ "${1:-}" = --others ]; then
 	go list -f '{{.Dir}}' ./... | while read -r dir; do
@@ -64,32 +64,25 @@ for dir in $demanding; do
 	go test $race -c -o "$tests/$name.test" "$dir" || { echo "{\"Action\":\"fail\",\"Package\":\"$dir\"}" | build/cache/tools/testcount ${counts:+-add "$counts"}; exit 1; }
 done
 
+go build -o "$tests/test2json" cmd/test2json
 cat >"$tests/run" <<'SCRIPT'
 #!/bin/sh
-# Runs one test binary after the other, in its package's folder, with marks between them.
+# Runs one test binary after the other, in its package's folder.
 tests=$1 tree=$2
 shift 2
 for dir in $GARITA_PACKAGES; do
 	cd "$tree/$dir" || exit 1
-	echo "@package ${dir#./}"
-	"$tests/$(echo "${dir#./}" | tr / _).test" -test.v=test2json -test.shuffle=on -test.timeout=15m "$@" 2>&1
-	echo "@exit $?"
+	"$tests/test2json" -t -p "github.com/garita-dev/garita/${dir#./}" \
+		"$tests/$(echo "${dir#./}" | tr / _).test" -test.v=test2json -test.shuffle=on -test.timeout=15m "$@"
 done
+exit 0 # what failed is in the results
 SCRIPT
 chmod 755 "$tests/run"
 
-status=0
-# shellcheck disable=SC2086 # lists of words
-GARITA_PACKAGES=$(echo $demanding) GARITA_BIN=$tree/bin PATH=$path:$PATH build/rootless.sh "$tests/run" "$tests" "$tree" $flags >"$tests/results" || status=$?
-
-# test2json wants one package at a time: cut the stream at its marks.
+# The results are read as they come; that something was left behind is in the runner's own status.
 {
-	package='' from=''
-	grep -nE '^@(package|exit) ' "$tests/results" | while IFS=: read -r line mark; do
-		case $mark in
-		@package*) package=${mark#@package } from=$((line + 1)) ;;
-		@exit*) sed -n "${from},$((line - 1))p" "$tests/results" | go tool test2json -t -p "github.com/garita-dev/garita/$package" ;;
-		esac
-	done
-} | build/cache/tools/testcount ${counts:+-add "$counts"} || status=1
-exit $status
+	# shellcheck disable=SC2086 # lists of words
+	GARITA_PACKAGES=$(echo $demanding) GARITA_BIN=$tree/bin PATH=$path:$PATH build/rootless.sh "$tests/run" "$tests" "$tree" $flags 3>&- ||
+		echo "{\"Action\":\"output\",\"Package\":\"rootless\",\"Output\":\"build/rootless.sh failed, see above\\n\"}
+{\"Action\":\"fail\",\"Package\":\"rootless\"}"
+} | build/cache/tools/testcount ${counts:+-add "$counts"}
