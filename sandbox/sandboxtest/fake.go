@@ -52,8 +52,10 @@ func (f *Fake) Start(_ context.Context, l sandbox.Launch, stdio sandbox.Stdio) (
 	}
 	i := &fakeInstance{
 		cmd: cmd, home: home, lifeline: lifeline, done: make(chan struct{}),
-		info: sandbox.InstanceInfo{ID: l.ID, Server: l.Server, PID: cmd.Process.Pid, Started: time.Now(),
-			Notices: []string{"There are no walls: this is a fake."}},
+		info: sandbox.InstanceInfo{
+			ID: l.ID, Server: l.Server, PID: cmd.Process.Pid, Started: time.Now(),
+			Notices: []string{"There are no walls: this is a fake."},
+		},
 	}
 	go i.hold()
 	go i.wait(func() { f.forget(l.ID) })

@@ -35,8 +35,10 @@ func (c *Config) programs() error {
 		name string
 		path *string
 	}{
-		{"garita-engine", &c.Program}, {"garita-init", &c.Init},
-		{"containerd-shim-runc-v2", &c.Shim}, {"runc", &c.Runc},
+		{"garita-engine", &c.Program},
+		{"garita-init", &c.Init},
+		{"containerd-shim-runc-v2", &c.Shim},
+		{"runc", &c.Runc},
 	} {
 		if *p.path != "" {
 			continue
