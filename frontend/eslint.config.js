@@ -22,20 +22,34 @@ export default tseslint.config(
       "no-restricted-syntax": [
         "error",
         { selector: "JSXAttribute[name.name='dangerouslySetInnerHTML']", message: "Foreign text is rendered as text." },
-        { selector: "AssignmentExpression[left.property.name=/^(inner|outer)HTML$/]", message: "Foreign text is rendered as text." },
+        {
+          selector: "AssignmentExpression[left.property.name=/^(inner|outer)HTML$/]",
+          message: "Foreign text is rendered as text.",
+        },
       ],
       "no-restricted-globals": ["error", { name: "fetch", message: "Only api/transport.ts speaks to the daemon." }],
     },
   },
   { files: ["src/api/transport.ts"], rules: { "no-restricted-globals": "off" } },
-  { files: ["src/lib/**"], ignores: [tests], rules: forbid(closed(["api", "ui", "features", ...above], "lib imports nothing of ours.")) },
-  { files: ["src/ui/**"], ignores: [tests], rules: forbid(closed(["api", "features", ...above], "ui imports lib only: no nouns, no fetching.")) },
+  {
+    files: ["src/lib/**"],
+    ignores: [tests],
+    rules: forbid(closed(["api", "ui", "features", ...above], "lib imports nothing of ours.")),
+  },
+  {
+    files: ["src/ui/**"],
+    ignores: [tests],
+    rules: forbid(closed(["api", "features", ...above], "ui imports lib only: no nouns, no fetching.")),
+  },
   { files: ["src/api/**"], ignores: [tests], rules: forbid(closed(["ui", "features", ...above], "api imports lib only.")) },
   ...features.map((name) => ({
     files: [`src/features/${name}/**`],
     ignores: [tests],
     rules: forbid(
-      closed(features.filter((f) => f !== name).map((f) => `features/${f}`), "Features do not import each other."),
+      closed(
+        features.filter((f) => f !== name).map((f) => `features/${f}`),
+        "Features do not import each other.",
+      ),
       closed(above, "Features are joined by the shell, not the other way round."),
     ),
   })),

@@ -91,7 +91,8 @@ async function answer(world, req, res) {
   for await (const chunk of req) body += chunk;
   if (world.scene === "broken" && !url.pathname.endsWith("/claim")) return json(res, read("problem.json"), 412);
   const found = route(world, req.method, url, body ? JSON.parse(body) : {});
-  if (found === undefined) return json(res, { status: 404, code: "not_found", title: "There is no such thing", detail: url.pathname }, 404);
+  if (found === undefined)
+    return json(res, { status: 404, code: "not_found", title: "There is no such thing", detail: url.pathname }, 404);
   json(res, found, found?.status >= 400 ? found.status : 200);
 }
 
@@ -102,11 +103,13 @@ function route(world, method, url, body) {
     "GET status": () => status(),
     "GET doctor": () => world.doctor,
     "GET calls": () => (name ? whole(world, name) : page(world, url)),
-    "GET approvals": () => (name ? world.approvals.find((a) => a.id === name) : world.approvals.filter((a) => a.state === "pending")),
+    "GET approvals": () =>
+      name ? world.approvals.find((a) => a.id === name) : world.approvals.filter((a) => a.state === "pending"),
     "POST approvals": () => decide(world, name, body),
     "GET servers": () => (verb === "log" ? world.log : name ? world.servers.find((s) => s.name === name) : world.servers),
     "POST servers": () => stop(world, name),
-    "GET workspaces": () => (name ? { ...world.diff, workspace: world.workspaces.find((w) => w.server === name) } : world.workspaces),
+    "GET workspaces": () =>
+      name ? { ...world.diff, workspace: world.workspaces.find((w) => w.server === name) } : world.workspaces,
     "POST workspaces": () => read("apply-result.json"),
     "GET audit": () => world.audit,
     "POST audit": () => read("verification.json"),
@@ -133,7 +136,13 @@ function decide(world, id, { approve, binding }) {
   const asked = world.approvals.find((a) => a.id === id);
   if (!asked) return undefined;
   if (asked.binding !== binding || asked.state !== "pending") {
-    return { status: 409, code: "conflict", title: "It has changed meanwhile", detail: `the request is ${asked.state}`, next: "" };
+    return {
+      status: 409,
+      code: "conflict",
+      title: "It has changed meanwhile",
+      detail: `the request is ${asked.state}`,
+      next: "",
+    };
   }
   finish(world, asked, approve ? "approved" : "denied");
   return asked;
@@ -142,7 +151,8 @@ function decide(world, id, { approve, binding }) {
 function finish(world, asked, state) {
   const now = new Date().toISOString();
   Object.assign(asked, { state, answered: now, by: state === "withdrawn" ? "" : "page" });
-  const ended = state === "approved" ? { effect: "allow", outcome: "done", duration_ms: 6.2 } : { effect: "deny", outcome: "refused" };
+  const ended =
+    state === "approved" ? { effect: "allow", outcome: "done", duration_ms: 6.2 } : { effect: "deny", outcome: "refused" };
   const waited = { answer: state, by: asked.by, waited_ms: Date.now() - Date.parse(asked.asked) };
   Object.assign(world.calls.find((c) => c.id === asked.call.id) ?? {}, ended, waited);
   world.emit("approval", asked.id);
@@ -151,7 +161,11 @@ function finish(world, asked, state) {
 
 /** withdraw ends a request as a client that went away does. */
 export function withdraw(world, id) {
-  finish(world, world.approvals.find((a) => a.id === id), "withdrawn");
+  finish(
+    world,
+    world.approvals.find((a) => a.id === id),
+    "withdrawn",
+  );
 }
 
 function stop(world, name) {
@@ -176,13 +190,20 @@ function json(res, value, status = 200) {
   res.end(value === null ? "" : JSON.stringify(value));
 }
 
-const types = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2" };
+const types = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
+};
 
 function file(path, res) {
   const dist = join(here, "../dist");
   const wanted = join(dist, normalize(path));
   const name = extname(wanted) && existsSync(wanted) ? wanted : join(dist, "index.html");
-  if (!existsSync(name)) return json(res, { status: 404, code: "not_found", title: "The page is not built", detail: "npm run build" }, 404);
+  if (!existsSync(name))
+    return json(res, { status: 404, code: "not_found", title: "The page is not built", detail: "npm run build" }, 404);
   res.writeHead(200, {
     "Content-Type": types[extname(name)] ?? "application/octet-stream",
     "Content-Security-Policy":
@@ -193,7 +214,9 @@ function file(path, res) {
 }
 
 function upgrade(world, watchers, req, socket) {
-  const accept = createHash("sha1").update(req.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+  const accept = createHash("sha1")
+    .update(req.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")
+    .digest("base64");
   const protocol = (req.headers["sec-websocket-protocol"] ?? "").split(",")[0].trim();
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n` +
@@ -211,7 +234,8 @@ function upgrade(world, watchers, req, socket) {
 /** frame is one unmasked text message. */
 function frame(text) {
   const body = Buffer.from(text);
-  const head = body.length < 126 ? Buffer.from([0x81, body.length]) : Buffer.from([0x81, 126, body.length >> 8, body.length & 255]);
+  const head =
+    body.length < 126 ? Buffer.from([0x81, body.length]) : Buffer.from([0x81, 126, body.length >> 8, body.length & 255]);
   return Buffer.concat([head, body]);
 }
 

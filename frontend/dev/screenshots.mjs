@@ -9,18 +9,20 @@ import { chromium } from "playwright-core";
 import { start } from "./fake-daemon.mjs";
 
 const has = (name) => process.argv.includes(name);
-const out = has("--out") ? process.argv[process.argv.indexOf("--out") + 1] : fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
+const out = has("--out")
+  ? process.argv[process.argv.indexOf("--out") + 1]
+  : fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
 mkdirSync(out, { recursive: true });
 
 const shots = [
   { name: "calls", path: "/calls" },
-  { name: "approval", path: "/calls", review: 0 },
+  { name: "approvals", path: "/calls", review: 0 },
   { name: "servers", path: "/servers?server=files" },
 ];
 const more = [
   { name: "home", path: "/" },
   { name: "call", path: "/calls", call: 9 },
-  { name: "approvals", path: "/approvals" },
+  { name: "approvals-page", path: "/approvals" },
   { name: "approval-push", path: "/approvals", review: 1 },
   { name: "servers-list", path: "/servers" },
   { name: "log", path: "/servers?server=files&tab=log" },
@@ -74,7 +76,7 @@ async function take(shot, theme) {
   if (shot.press) await page.getByRole("button", { name: shot.press }).click();
   await page.clock.runFor(1500);
   await page.waitForTimeout(250);
-  await page.screenshot({ path: `${out}/${shot.name}-${theme}.png` });
+  await page.screenshot({ path: `${out}/${shot.name}${theme === "dark" ? "-dark" : ""}.png` });
   await context.close();
   daemon.close();
 }

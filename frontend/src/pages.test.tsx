@@ -45,7 +45,12 @@ describe.each(pages)("$path", (page) => {
 
   it("shows its frame at once while it loads", async () => {
     vi.stubGlobal("fetch", () => new Promise(() => {}));
-    vi.stubGlobal("WebSocket", class { close() {} });
+    vi.stubGlobal(
+      "WebSocket",
+      class {
+        close() {}
+      },
+    );
     open(page.path);
     await screen.findByRole("heading", { level: 1 });
     expect(screen.getAllByRole("status", { name: "Loading" }).length).toBeGreaterThan(0);

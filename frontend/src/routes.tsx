@@ -27,7 +27,12 @@ const routes = [
   createRoute({ getParentRoute: () => root, path: "/calls", component: CallsPage, validateSearch: words("q", "show", "call") }),
   createRoute({ getParentRoute: () => root, path: "/approvals", component: ApprovalsPage }),
   createRoute({ getParentRoute: () => root, path: "/servers", component: ServersPage, validateSearch: words("server", "tab") }),
-  createRoute({ getParentRoute: () => root, path: "/workspaces", component: WorkspacesPage, validateSearch: words("workspace", "file") }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/workspaces",
+    component: WorkspacesPage,
+    validateSearch: words("workspace", "file"),
+  }),
   createRoute({ getParentRoute: () => root, path: "/record", component: RecordPage }),
   createRoute({ getParentRoute: () => root, path: "/doctor", component: DoctorPage }),
   createRoute({

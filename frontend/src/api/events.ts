@@ -45,7 +45,8 @@ export function watch(client: QueryClient): () => void {
 
   const stop = follow({
     event(e) {
-      if (e.kind === "progress" && e.progress) client.setQueryData(["progress", e.progress.server], e.progress.final ? null : e.progress);
+      if (e.kind === "progress" && e.progress)
+        client.setQueryData(["progress", e.progress.server], e.progress.final ? null : e.progress);
       renew(touched(e));
     },
     link(up) {

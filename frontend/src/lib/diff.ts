@@ -43,7 +43,7 @@ function body(raw: string, before: number, after: number): Line {
 
 /** pair marks the changed part of lines that were replaced one for one. */
 function pair(lines: Line[]): Line[] {
-  for (let i = 0; i < lines.length; ) {
+  for (let i = 0; i < lines.length;) {
     const dels = run(lines, i, "del");
     const adds = run(lines, i + dels, "add");
     if (dels > 0 && dels === adds) {

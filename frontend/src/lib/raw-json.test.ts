@@ -15,12 +15,17 @@ describe("raw JSON", () => {
     expect(slice(text, ["call", "none"])).toBeUndefined();
   });
 
-  it.each([["", "{"], ["", '{"a":}'], ["", "[1,]"], ["", '"\u0001"'], ["", "1 2"], ["", "nul"], ["", "[".repeat(1000)]])(
-    "refuses what is not JSON%s: %s",
-    (_, text) => {
-      expect(() => parse(text)).toThrow(SyntaxError);
-    },
-  );
+  it.each([
+    ["", "{"],
+    ["", '{"a":}'],
+    ["", "[1,]"],
+    ["", '"\u0001"'],
+    ["", "1 2"],
+    ["", "nul"],
+    ["", "[".repeat(1000)],
+  ])("refuses what is not JSON%s: %s", (_, text) => {
+    expect(() => parse(text)).toThrow(SyntaxError);
+  });
 
   it.each(["null", "[]", "{}", "-0.5e+10", '"\\"\\\\/"', '[{"a":[true,false]}]'])("agrees with JSON.parse on %s", (text) => {
     expect(JSON.parse(pretty(parse(text)))).toEqual(JSON.parse(text));

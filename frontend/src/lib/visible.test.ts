@@ -5,7 +5,11 @@ describe("split", () => {
   it.each([
     ["plain text stays one piece", "src/a b.ts", [{ text: "src/a b.ts" }]],
     ["nothing is nothing", "", []],
-    ["a direction override", "a\u202eb", [{ text: "a" }, { text: "⟨U+202E⟩", mark: "U+202E RIGHT-TO-LEFT OVERRIDE" }, { text: "b" }]],
+    [
+      "a direction override",
+      "a\u202eb",
+      [{ text: "a" }, { text: "⟨U+202E⟩", mark: "U+202E RIGHT-TO-LEFT OVERRIDE" }, { text: "b" }],
+    ],
     ["an escape", "\u001b[2J", [{ text: "⟨U+001B⟩", mark: "U+001B ESCAPE" }, { text: "[2J" }]],
     ["a tag character beyond the basic plane", "\u{e0041}", [{ text: "⟨U+E0041⟩", mark: "U+E0041 INVISIBLE CHARACTER" }]],
     ["a letter without a shape", "\u3164", [{ text: "⟨U+3164⟩", mark: "U+3164 INVISIBLE CHARACTER" }]],

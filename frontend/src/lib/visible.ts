@@ -93,6 +93,8 @@ function code(c: string): string {
 /** scriptsMixed finds words that mix Latin with letters that look like Latin ones. */
 export function scriptsMixed(text: string): string[] {
   const words = text.match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? [];
-  const mixed = words.filter((w) => /\p{Script=Latin}/u.test(w) && /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}]/u.test(w));
+  const mixed = words.filter(
+    (w) => /\p{Script=Latin}/u.test(w) && /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}]/u.test(w),
+  );
   return [...new Set(mixed)];
 }

@@ -33,7 +33,12 @@ export function Appearance() {
           </button>
         ))}
       </div>
-      <Select aria-label={t("language.label")} value={locale} onChange={(e) => setLocale(e.target.value as Locale)} className="ml-auto text-sm">
+      <Select
+        aria-label={t("language.label")}
+        value={locale}
+        onChange={(e) => setLocale(e.target.value as Locale)}
+        className="ml-auto text-sm"
+      >
         <option value="en">English</option>
         <option value="es">Español</option>
       </Select>

@@ -103,7 +103,13 @@ function useHits(): Hit[] {
       beside: t("decision.waiting"),
       go: () => void navigate({ to: "/approvals", search: { review: a.id } }),
     })),
-    ...pages.map((p) => ({ key: p.to, group: t("search.pages"), icon: p.icon, text: t(p.name), go: () => void navigate({ to: p.to }) })),
+    ...pages.map((p) => ({
+      key: p.to,
+      group: t("search.pages"),
+      icon: p.icon,
+      text: t(p.name),
+      go: () => void navigate({ to: p.to }),
+    })),
     ...(servers.data ?? []).map((s) => ({
       key: `server ${s.name}`,
       group: t("search.servers"),

@@ -85,7 +85,11 @@ function Foot() {
   const down = link === "down";
   const data = status.data;
   const bad = down || status.isError || data?.ok === false;
-  const sentence = down ? t("foot.unreachable") : status.isError ? tell(status.error).title : (data?.sentence ?? t("foot.asking"));
+  const sentence = down
+    ? t("foot.unreachable")
+    : status.isError
+      ? tell(status.error).title
+      : (data?.sentence ?? t("foot.asking"));
   return (
     <p role="status" className={`m-0 px-2 text-sm text-ink3 ${narrow}`}>
       <span className={`flex items-start gap-1.5 ${bad ? "text-no" : ""}`}>

@@ -39,10 +39,7 @@ export function Shell() {
 
   return (
     <div className={compact ? "flex h-full flex-col" : "grid h-full grid-cols-[208px_1fr] max-[900px]:grid-cols-[56px_1fr]"}>
-      <a
-        href="#page"
-        className="absolute -top-20 left-2 z-50 rounded-lg bg-ink px-3 py-2 text-bg focus:top-2"
-      >
+      <a href="#page" className="absolute -top-20 left-2 z-50 rounded-lg bg-ink px-3 py-2 text-bg focus:top-2">
         {t("nav.skip")}
       </a>
       {!compact && <Rail search={() => setSearching(true)} />}

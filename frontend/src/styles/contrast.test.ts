@@ -21,9 +21,12 @@ describe.each([
   ["light", 0],
   ["dark", 1],
 ] as const)("%s", (_, theme) => {
-  it.each(pairs.flatMap(([ink, grounds, least]) => grounds.map((g) => [ink, g, least] as const)))("%s on %s has at least %d", (ink, ground, least) => {
-    expect(ratio(colour(ink, theme), colour(ground, theme))).toBeGreaterThanOrEqual(least);
-  });
+  it.each(pairs.flatMap(([ink, grounds, least]) => grounds.map((g) => [ink, g, least] as const)))(
+    "%s on %s has at least %d",
+    (ink, ground, least) => {
+      expect(ratio(colour(ink, theme), colour(ground, theme))).toBeGreaterThanOrEqual(least);
+    },
+  );
 });
 
 function colour(name: string, theme: number): number[] {

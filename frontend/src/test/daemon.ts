@@ -17,7 +17,24 @@ import workspaceDiff from "../../../daemon/api/testdata/workspace-diff.json";
 import workspaces from "../../../daemon/api/testdata/workspaces.json";
 import applied from "../../../daemon/api/testdata/apply-result.json";
 
-export const fixtures = { approval, approvals, audit, call, calls, doctor, empty, hostile, problem, serverLog, servers, status, verification, workspaceDiff, workspaces, applied };
+export const fixtures = {
+  approval,
+  approvals,
+  audit,
+  call,
+  calls,
+  doctor,
+  empty,
+  hostile,
+  problem,
+  serverLog,
+  servers,
+  status,
+  verification,
+  workspaceDiff,
+  workspaces,
+  applied,
+};
 
 type Reply = unknown | ((body: unknown) => unknown);
 

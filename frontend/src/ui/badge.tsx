@@ -17,7 +17,12 @@ const icons: Record<BadgeTone, IconName> = { wait: "dot", ok: "check", no: "bloc
 /** Badge is a word on a colour; the icon says the same for those who do not see the colour. */
 export function Badge({ tone, icon, children }: { tone: BadgeTone; icon?: IconName; children: ReactNode }) {
   return (
-    <span className={cx("inline-flex items-center gap-1 rounded-[6px] py-px pr-2 pl-1.5 text-sm font-[550] whitespace-nowrap", tones[tone])}>
+    <span
+      className={cx(
+        "inline-flex items-center gap-1 rounded-[6px] py-px pr-2 pl-1.5 text-sm font-[550] whitespace-nowrap",
+        tones[tone],
+      )}
+    >
       <Icon name={icon ?? icons[tone]} size={12} />
       {children}
     </span>

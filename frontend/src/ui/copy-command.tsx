@@ -14,7 +14,9 @@ export function CopyCommand({ command }: { command: string }) {
   };
   return (
     <div className="flex items-stretch overflow-hidden rounded-lg border border-line bg-sunken text-left">
-      <code className="min-w-0 flex-1 px-3 py-[7px] [overflow-wrap:anywhere] whitespace-pre-wrap text-ink select-all">{command}</code>
+      <code className="min-w-0 flex-1 px-3 py-[7px] [overflow-wrap:anywhere] whitespace-pre-wrap text-ink select-all">
+        {command}
+      </code>
       <button
         type="button"
         onClick={() => void run()}

@@ -22,7 +22,10 @@ export function Diff({ path, unified, note }: Props) {
   const [open, setOpen] = useState(false);
   const shown = open ? lines : lines.slice(0, fold);
   return (
-    <figure aria-label={t("diff.label", { path })} className="m-0 overflow-hidden rounded-lg border border-line bg-raised font-mono text-sm leading-[1.55]">
+    <figure
+      aria-label={t("diff.label", { path })}
+      className="m-0 overflow-hidden rounded-lg border border-line bg-raised font-mono text-sm leading-[1.55]"
+    >
       <figcaption className="flex items-baseline gap-3 border-b border-line bg-sunken px-3 py-1 text-ink2">
         <Foreign text={path} className="min-w-0 flex-1" />
         <span className="shrink-0">
@@ -36,7 +39,11 @@ export function Diff({ path, unified, note }: Props) {
         ))}
       </div>
       {shown.length < lines.length && (
-        <button type="button" onClick={() => setOpen(true)} className="w-full border-t border-line px-3 py-1.5 text-left font-sans text-info hover:underline">
+        <button
+          type="button"
+          onClick={() => setOpen(true)}
+          className="w-full border-t border-line px-3 py-1.5 text-left font-sans text-info hover:underline"
+        >
           {t("common.lines", { n: lines.length - shown.length })}
         </button>
       )}
@@ -70,7 +77,10 @@ function DiffLine({ line, first }: { line: Line; first: boolean }) {
 
 function Gutter({ n }: { n: number | undefined }) {
   return (
-    <span aria-hidden className="tabular w-8 shrink-0 pr-2 text-right text-xs leading-[1.7] text-ink3 select-none max-[560px]:hidden">
+    <span
+      aria-hidden
+      className="tabular w-8 shrink-0 pr-2 text-right text-xs leading-[1.7] text-ink3 select-none max-[560px]:hidden"
+    >
       {n}
     </span>
   );

@@ -39,7 +39,12 @@ export function ForeignBlock({ text, from, label }: { text: string; from: "serve
             </span>
           )}
           {long && (
-            <button type="button" className="ml-auto text-info hover:underline" aria-expanded={open} onClick={() => setOpen(!open)}>
+            <button
+              type="button"
+              className="ml-auto text-info hover:underline"
+              aria-expanded={open}
+              onClick={() => setOpen(!open)}
+            >
               {open ? t("common.showLess") : t("common.showAll", { size })}
             </button>
           )}

@@ -1,7 +1,17 @@
 import type { ReactNode } from "react";
 
 /** Page is the frame of every page: a header of 52 px with its name, then the page. */
-export function Page({ title, beside, actions, children }: { title: string; beside?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+export function Page({
+  title,
+  beside,
+  actions,
+  children,
+}: {
+  title: string;
+  beside?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
   return (
     <>
       <header className="flex h-[52px] shrink-0 items-center gap-2.5 border-b border-line px-5">

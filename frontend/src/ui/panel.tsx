@@ -1,9 +1,20 @@
 import type { ReactNode } from "react";
 import { useT } from "@/lib/i18n";
 import { Icon } from "./icon";
+import { Scroll } from "./scroll";
 
 /** Panel shows the details of what is chosen in a list, beside it. Escape closes it. */
-export function Panel({ title, children, close, label }: { title: ReactNode; label: string; children: ReactNode; close: () => void }) {
+export function Panel({
+  title,
+  children,
+  close,
+  label,
+}: {
+  title: ReactNode;
+  label: string;
+  children: ReactNode;
+  close: () => void;
+}) {
   const t = useT();
   return (
     // Escape anywhere inside closes; it is no control of its own.
@@ -15,15 +26,18 @@ export function Panel({ title, children, close, label }: { title: ReactNode; lab
     >
       <div className="flex min-h-[46px] items-center gap-2 border-b border-line py-1.5 pr-2 pl-5">
         <div className="min-w-0 flex-1">{title}</div>
-        <button type="button" aria-label={t("common.close")} onClick={close} className="rounded-md p-1.5 text-ink3 hover:bg-hover hover:text-ink">
+        <button
+          type="button"
+          aria-label={t("common.close")}
+          onClick={close}
+          className="rounded-md p-1.5 text-ink3 hover:bg-hover hover:text-ink"
+        >
           <Icon name="close" />
         </button>
       </div>
-      {/* Scrolls, so it takes the focus for the arrow keys. */}
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div tabIndex={0} role="group" aria-label={label} className="min-h-0 flex-1 overflow-y-auto focus-visible:outline-offset-[-2px]">
+      <Scroll label={label} className="min-h-0 flex-1">
         {children}
-      </div>
+      </Scroll>
     </aside>
   );
 }

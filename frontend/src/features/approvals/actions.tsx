@@ -102,10 +102,7 @@ function Standing({ approval, armed, sending, problem }: Omit<Props, "send">) {
       <span className={cx("flex items-center gap-1.5 font-[550]", approval.state === "approved" ? "text-ok" : "text-ink")}>
         <Icon name={approval.state === "approved" ? "check" : "block"} size={14} />
         <span>
-          {t(end)}{" "}
-          {approval.by && (
-            <bdi className="font-normal text-ink3">{t("approval.answeredBy", { who: approval.by })}</bdi>
-          )}
+          {t(end)} {approval.by && <bdi className="font-normal text-ink3">{t("approval.answeredBy", { who: approval.by })}</bdi>}
         </span>
       </span>
     );

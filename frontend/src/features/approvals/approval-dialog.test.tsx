@@ -81,7 +81,9 @@ describe("the approval dialog", () => {
     await pass(armAfter + 50);
     fireEvent.click(approve());
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
-    expect(answers().map((s) => [s.path, s.body])).toEqual([[`/approvals/${write.id}`, { approve: true, binding: write.binding }]]);
+    expect(answers().map((s) => [s.path, s.body])).toEqual([
+      [`/approvals/${write.id}`, { approve: true, binding: write.binding }],
+    ]);
   });
 
   it("denies by D, once armed", async () => {
@@ -131,7 +133,10 @@ describe("the approval dialog", () => {
   });
 
   it("says why an answer was not taken", async () => {
-    daemon.on(`POST /approvals/${write.id}`, new Refusal(409, { status: 409, code: "conflict", title: "It has changed meanwhile", detail: "the arguments differ" }));
+    daemon.on(
+      `POST /approvals/${write.id}`,
+      new Refusal(409, { status: 409, code: "conflict", title: "It has changed meanwhile", detail: "the arguments differ" }),
+    );
     await review(write.id);
     await pass(armAfter + 50);
     fireEvent.click(approve());

@@ -39,7 +39,13 @@ export function ApprovalDialog({ id, close }: { id: string; close: () => void })
       {approval && found.data ? (
         <>
           <Question approval={approval} raw={found.data.raw} unfolded={unfolded} unfold={setUnfolded} />
-          <Actions approval={approval} armed={armed} sending={answer.isPending} problem={answer.error ? tell(answer.error) : undefined} send={send} />
+          <Actions
+            approval={approval}
+            armed={armed}
+            sending={answer.isPending}
+            problem={answer.error ? tell(answer.error) : undefined}
+            send={send}
+          />
         </>
       ) : (
         <>

@@ -19,11 +19,7 @@ export function ApprovalsPage({ compact = false }: { compact?: boolean }) {
   const approvals = useApprovals();
   const waiting = approvals.data ?? [];
   return (
-    <Page
-      title={t("nav.approvals")}
-      beside={<LiveChip link={link} />}
-      actions={compact && <Mark lit={waiting.length > 0} />}
-    >
+    <Page title={t("nav.approvals")} beside={<LiveChip link={link} />} actions={compact && <Mark lit={waiting.length > 0} />}>
       <div className="h-full overflow-y-auto">
         {approvals.isPending && <Bones rows={5} />}
         {approvals.isError && !approvals.data && (

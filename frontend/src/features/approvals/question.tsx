@@ -5,6 +5,7 @@ import { Diff } from "@/ui/diff";
 import { Facts } from "@/ui/facts";
 import { Foreign } from "@/ui/foreign";
 import { Section } from "@/ui/section";
+import { Scroll } from "@/ui/scroll";
 
 interface Props {
   approval: Approval;
@@ -31,15 +32,18 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
           {approval.stays}
         </p>
       </div>
-      {/* Scrolls, so it takes the focus for the arrow keys. */}
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div className="min-h-24 flex-auto overflow-y-auto focus-visible:outline-offset-[-2px]" tabIndex={0} role="group" aria-label={t("approval.changes")}>
+      <Scroll label={t("approval.changes")} className="min-h-24 flex-auto">
         <Section
           label={t("approval.changes")}
           beside={
             diff &&
             raw && (
-              <button type="button" aria-expanded={unfolded} onClick={() => unfold(!unfolded)} className="text-info hover:underline">
+              <button
+                type="button"
+                aria-expanded={unfolded}
+                onClick={() => unfold(!unfolded)}
+                className="text-info hover:underline"
+              >
                 {unfolded ? t("approval.hideArguments") : t("approval.allArguments")}
               </button>
             )
@@ -51,7 +55,7 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
             {!raw && <p className="m-0 text-ink3">{t("call.arguments.none")}</p>}
           </div>
         </Section>
-      </div>
+      </Scroll>
       <div className="border-t border-line px-[22px] py-3">
         <Facts
           facts={[

@@ -75,7 +75,12 @@ function Whole({ whole: { call, raw } }: { whole: WholeCall }) {
           facts={[
             [t("call.why"), <Foreign key="why" text={call.reason} />],
             [t("call.rule"), <Foreign key="rule" text={call.rule} />],
-            [t("call.class"), <>{t(`class.${call.class}` as Key)}. <span className="text-ink3">{call.class_why}</span></>],
+            [
+              t("call.class"),
+              <>
+                {t(`class.${call.class}` as Key)}. <span className="text-ink3">{call.class_why}</span>
+              </>,
+            ],
             [t("call.by"), call.by && <Foreign text={call.by} />],
             [t("call.waited"), call.waited_ms > 0 && took(call.waited_ms)],
           ]}
@@ -103,7 +108,11 @@ function Whole({ whole: { call, raw } }: { whole: WholeCall }) {
         )}
       </Section>
       <Section label={t("call.changes")}>
-        {call.changes.length > 0 ? <ChangeList changes={call.changes} /> : <p className="m-0 text-ink2">{t("call.changes.none")}</p>}
+        {call.changes.length > 0 ? (
+          <ChangeList changes={call.changes} />
+        ) : (
+          <p className="m-0 text-ink2">{t("call.changes.none")}</p>
+        )}
       </Section>
       <Section label={t("call.arguments")} beside={raw && <span>{t("call.arguments.redacted")}</span>}>
         {raw ? <Arguments raw={raw} /> : <p className="m-0 text-ink2">{t("call.arguments.none")}</p>}
@@ -111,8 +120,18 @@ function Whole({ whole: { call, raw } }: { whole: WholeCall }) {
       <Section>
         <Facts
           facts={[
-            [t("call.id"), <code key="c" className="text-ink2 select-all">{call.id}</code>],
-            [t("call.session"), <code key="s" className="text-ink2 select-all">{call.session}</code>],
+            [
+              t("call.id"),
+              <code key="c" className="text-ink2 select-all">
+                {call.id}
+              </code>,
+            ],
+            [
+              t("call.session"),
+              <code key="s" className="text-ink2 select-all">
+                {call.session}
+              </code>,
+            ],
             [t("call.sandbox"), call.sandbox && <code className="text-ink2 select-all">{call.sandbox}</code>],
           ]}
         />

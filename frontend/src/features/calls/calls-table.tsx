@@ -42,34 +42,34 @@ export function CallsTable({ calls, chosen, choose, end, foot }: Props) {
   return (
     <div ref={scroller} className="h-full overflow-y-auto">
       <div role="grid" aria-label={t("calls.table")} aria-rowcount={rows.length + 1} tabIndex={-1} onKeyDown={onKeyDown}>
-      <div role="rowgroup" className="sticky top-0 z-10 bg-bg">
-        <div role="row" aria-rowindex={1} className="flex border-b border-line px-2.5 text-sm text-ink3">
-          {columns.map((c, i) => {
-            const { name, cell } = c.meta as ColumnMeta;
+        <div role="rowgroup" className="sticky top-0 z-10 bg-bg">
+          <div role="row" aria-rowindex={1} className="flex border-b border-line px-2.5 text-sm text-ink3">
+            {columns.map((c, i) => {
+              const { name, cell } = c.meta as ColumnMeta;
+              return (
+                <div key={i} role="columnheader" className={cx("shrink-0 px-2.5 py-[7px]", cell)}>
+                  {t(name)}
+                </div>
+              );
+            })}
+          </div>
+        </div>
+        <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
+          {items.map((item) => {
+            const row = rows[item.index]!;
             return (
-              <div key={i} role="columnheader" className={cx("shrink-0 px-2.5 py-[7px]", cell)}>
-                {t(name)}
-              </div>
+              <CallRow
+                key={row.id}
+                row={row}
+                index={item.index}
+                top={item.start}
+                focusable={row.id === focused}
+                chosen={row.id === chosen}
+                choose={choose}
+              />
             );
           })}
         </div>
-      </div>
-      <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
-        {items.map((item) => {
-          const row = rows[item.index]!;
-          return (
-            <CallRow
-              key={row.id}
-              row={row}
-              index={item.index}
-              top={item.start}
-              focusable={row.id === focused}
-              chosen={row.id === chosen}
-              choose={choose}
-            />
-          );
-        })}
-      </div>
       </div>
       <div className="px-5 py-3 text-sm text-ink3">{foot}</div>
     </div>
@@ -104,7 +104,11 @@ function CallRow({ row, index, top, focusable, chosen, choose }: RowProps) {
       )}
     >
       {row.getVisibleCells().map((cell) => (
-        <div key={cell.id} role="gridcell" className={cx("shrink-0 truncate px-2.5", (cell.column.columnDef.meta as ColumnMeta).cell)}>
+        <div
+          key={cell.id}
+          role="gridcell"
+          className={cx("shrink-0 truncate px-2.5", (cell.column.columnDef.meta as ColumnMeta).cell)}
+        >
           {flexRender(cell.column.columnDef.cell, cell.getContext())}
         </div>
       ))}
@@ -115,7 +119,10 @@ function CallRow({ row, index, top, focusable, chosen, choose }: RowProps) {
 /** useRoving moves one tab stop over the rows by the arrow keys. */
 function useRoving(rows: Row<Call>[], scroller: { current: HTMLElement | null }, show: (index: number) => void) {
   const [at, setAt] = useState<string>();
-  const index = Math.max(0, rows.findIndex((r) => r.id === at));
+  const index = Math.max(
+    0,
+    rows.findIndex((r) => r.id === at),
+  );
   const onKeyDown = (e: KeyboardEvent) => {
     const to = target(e.key, index, rows.length);
     if (to === undefined) return;

@@ -24,7 +24,10 @@ export const columns = [
     cell: (c) => <span className="font-mono text-sm text-ink2">{clock(c.getValue())}</span>,
     meta: meta("calls.time", "w-[86px]"),
   }),
-  column.accessor("agent", { cell: (c) => <Foreign text={c.getValue()} />, meta: meta("calls.agent", "w-[126px] @max-[820px]:hidden") }),
+  column.accessor("agent", {
+    cell: (c) => <Foreign text={c.getValue()} />,
+    meta: meta("calls.agent", "w-[126px] @max-[820px]:hidden"),
+  }),
   column.accessor("tool", {
     cell: (c) => (
       <>
@@ -35,7 +38,10 @@ export const columns = [
     ),
     meta: meta("calls.tool", "w-[216px] @max-[980px]:w-[170px] @max-[600px]:hidden"),
   }),
-  column.accessor("sentence", { cell: (c) => <Sentence text={c.getValue()} />, meta: meta("calls.what", "flex-1 min-w-[120px]") }),
+  column.accessor("sentence", {
+    cell: (c) => <Sentence text={c.getValue()} />,
+    meta: meta("calls.what", "flex-1 min-w-[120px]"),
+  }),
   column.display({ id: "decision", cell: (c) => <Decision call={c.row.original} />, meta: meta("calls.decision", "w-[142px]") }),
   column.display({
     id: "took",
@@ -55,5 +61,7 @@ function Took({ call }: { call: Call }) {
   const now = useNow(1000, open);
   const ms = open ? Math.max(0, now - Date.parse(call.at)) : call.duration_ms || call.waited_ms;
   if (!open && ms === 0) return <span className="text-ink3">—</span>;
-  return <span className="tabular font-mono text-sm text-ink3">{open ? took(Math.floor(ms / 1000) * 1000 || 1000) : took(ms)}</span>;
+  return (
+    <span className="tabular font-mono text-sm text-ink3">{open ? took(Math.floor(ms / 1000) * 1000 || 1000) : took(ms)}</span>
+  );
 }

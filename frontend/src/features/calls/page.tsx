@@ -30,7 +30,10 @@ export function CallsPage() {
   const all = list.data?.calls;
   const shown = useMemo(() => (all ?? []).filter((c) => matches(c, q, show)), [all, q, show]);
   const older = useOlder(Boolean(list.data?.next));
-  const choose = useCallback((id: string | undefined) => void navigate({ search: (s) => ({ ...s, call: id }), replace: true }), [navigate]);
+  const choose = useCallback(
+    (id: string | undefined) => void navigate({ search: (s) => ({ ...s, call: id }), replace: true }),
+    [navigate],
+  );
 
   return (
     <Page
@@ -41,7 +44,9 @@ export function CallsPage() {
           {today !== undefined && <Chip>{t("calls.today", { n: today.toLocaleString(locale) })}</Chip>}
         </>
       }
-      actions={<FilterBar q={q} show={show} change={(next) => void navigate({ search: (s) => ({ ...s, ...next }), replace: true })} />}
+      actions={
+        <FilterBar q={q} show={show} change={(next) => void navigate({ search: (s) => ({ ...s, ...next }), replace: true })} />
+      }
     >
       <div className="flex h-full">
         <div className="@container min-w-0 flex-1">

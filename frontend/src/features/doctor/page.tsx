@@ -46,7 +46,9 @@ function Checks({ checks }: { checks: Check[] }) {
   const fails = checks.filter((c) => c.state === "fail").length;
   const warns = checks.filter((c) => c.state === "warn").length;
   const sorted = checks.toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
-  const verdict = [fails > 0 && t("doctor.fail", { n: fails }), warns > 0 && t("doctor.warn", { n: warns })].filter(Boolean).join(". ");
+  const verdict = [fails > 0 && t("doctor.fail", { n: fails }), warns > 0 && t("doctor.warn", { n: warns })]
+    .filter(Boolean)
+    .join(". ");
   return (
     <div className="mx-auto flex max-w-[820px] flex-col px-6 py-6">
       <h2 className="m-0 mb-4 text-lg font-[620] tracking-[-0.01em]">{verdict ? `${verdict}.` : t("doctor.ok")}</h2>

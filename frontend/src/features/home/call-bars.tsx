@@ -28,7 +28,11 @@ export function CallBars({ calls }: { calls: Call[] }) {
   const summary = totals.map((x) => `${t(`kind.${x.kind}`)} ${x.n}`).join(", ");
   return (
     <div>
-      <div role="img" aria-label={`${t("home.calls.chart")}: ${summary}`} className="flex h-[88px] items-end gap-[3px] border-b border-line">
+      <div
+        role="img"
+        aria-label={`${t("home.calls.chart")}: ${summary}`}
+        className="flex h-[88px] items-end gap-[3px] border-b border-line"
+      >
         {found.map((b) => (
           <div
             key={b.from}
@@ -36,7 +40,12 @@ export function CallBars({ calls }: { calls: Call[] }) {
             className="flex min-w-0 flex-1 flex-col gap-px"
             style={{ height: `${(b.total / highest) * 100}%` }}
           >
-            {order.map((k) => b.counts[k] > 0 && <span key={k} className={cx("min-h-[3px] rounded-[2px]", fills[k])} style={{ flexGrow: b.counts[k] }} />)}
+            {order.map(
+              (k) =>
+                b.counts[k] > 0 && (
+                  <span key={k} className={cx("min-h-[3px] rounded-[2px]", fills[k])} style={{ flexGrow: b.counts[k] }} />
+                ),
+            )}
           </div>
         ))}
       </div>

@@ -33,7 +33,8 @@ export function HomePage() {
             <Failure told={tell(status.error)} retry={() => void status.refetch()} />
           </div>
         )}
-        {status.data && (status.data.servers === 0 ? <Welcome /> : <Glance warnings={status.data.warnings} servers={servers.data ?? []} />)}
+        {status.data &&
+          (status.data.servers === 0 ? <Welcome /> : <Glance warnings={status.data.warnings} servers={servers.data ?? []} />)}
       </div>
     </Page>
   );
@@ -72,7 +73,14 @@ function Glance({ warnings, servers }: { warnings: string[]; servers: Parameters
           </ul>
         </Card>
       )}
-      <Card label={t("home.calls", { n: calls.length })} beside={<Link to="/calls" className="text-info no-underline hover:underline">{t("home.today", { n: today })}</Link>}>
+      <Card
+        label={t("home.calls", { n: calls.length })}
+        beside={
+          <Link to="/calls" className="text-info no-underline hover:underline">
+            {t("home.today", { n: today })}
+          </Link>
+        }
+      >
         <CallBars calls={calls} />
       </Card>
       <div className="grid grid-cols-2 gap-4 max-[1080px]:grid-cols-1">

@@ -39,7 +39,12 @@ export function EventPanel({ event: e, close }: { event: AuditEvent; close: () =
                 </Link>
               ),
             ],
-            [t("record.hash"), <code key="h" className="foreign text-ink2">{e.hash}</code>],
+            [
+              t("record.hash"),
+              <code key="h" className="foreign text-ink2">
+                {e.hash}
+              </code>,
+            ],
           ]}
         />
       </Section>

@@ -14,6 +14,7 @@ import { LiveChip } from "@/ui/live-chip";
 import { Page } from "@/ui/page";
 import { EventPanel } from "./event-panel";
 import { EventRow } from "./event-row";
+import { Scroll } from "@/ui/scroll";
 
 const tail = 200;
 const head = "sticky top-0 bg-bg px-2.5 py-[7px] text-left text-sm font-normal text-ink3 shadow-[inset_0_-1px_0_var(--line)]";
@@ -36,35 +37,32 @@ export function RecordPage() {
       }
     >
       <div className="flex h-full">
-      <div className="flex min-w-0 flex-1 flex-col">
-        <div role="status">
-          {verify.data && <Found found={verify.data} />}
-        </div>
-        {verify.error && (
-          <div className="p-6">
-            <Failure told={tell(verify.error)} />
-          </div>
-        )}
-        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
-        <div tabIndex={0} role="group" aria-label={t("record.table")} className="min-h-0 flex-1 overflow-y-auto focus-visible:outline-offset-[-2px]">
-          {events.isPending && <Bones rows={12} />}
-          {events.isError && !events.data && (
+        <div className="flex min-w-0 flex-1 flex-col">
+          <div role="status">{verify.data && <Found found={verify.data} />}</div>
+          {verify.error && (
             <div className="p-6">
-              <Failure told={tell(events.error)} retry={() => void events.refetch()} />
+              <Failure told={tell(verify.error)} />
             </div>
           )}
-          {events.data?.length === 0 && <EmptyState title={t("record.empty")} body={t("record.empty.body")} />}
-          {events.data && events.data.length > 0 && (
-            <>
-              <Table events={events.data.toReversed()} chosen={chosen?.seq} choose={setChosen} />
-              <div className="flex max-w-[420px] flex-col gap-1.5 px-5 py-5 text-sm text-ink3">
-                {t("record.more")}
-                <CopyCommand command="garita audit tail" />
+          <Scroll label={t("record.table")} className="min-h-0 flex-1">
+            {events.isPending && <Bones rows={12} />}
+            {events.isError && !events.data && (
+              <div className="p-6">
+                <Failure told={tell(events.error)} retry={() => void events.refetch()} />
               </div>
-            </>
-          )}
+            )}
+            {events.data?.length === 0 && <EmptyState title={t("record.empty")} body={t("record.empty.body")} />}
+            {events.data && events.data.length > 0 && (
+              <>
+                <Table events={events.data.toReversed()} chosen={chosen?.seq} choose={setChosen} />
+                <div className="flex max-w-[420px] flex-col gap-1.5 px-5 py-5 text-sm text-ink3">
+                  {t("record.more")}
+                  <CopyCommand command="garita audit tail" />
+                </div>
+              </>
+            )}
+          </Scroll>
         </div>
-      </div>
         {chosen && <EventPanel key={chosen.seq} event={chosen} close={() => setChosen(undefined)} />}
       </div>
     </Page>
@@ -108,13 +106,27 @@ function Table({ events, chosen, choose }: TableProps) {
       </colgroup>
       <thead>
         <tr>
-          <th scope="col" className={`${head} pl-5`}>{t("record.seq")}</th>
-          <th scope="col" className={head}>{t("record.time")}</th>
-          <th scope="col" className={head}>{t("record.kind")}</th>
-          <th scope="col" className={`${head} max-[900px]:hidden`}>{t("record.who")}</th>
-          <th scope="col" className={`${head} max-[900px]:hidden`}>{t("record.server")}</th>
-          <th scope="col" className={head}>{t("record.body")}</th>
-          <th scope="col" className={`${head} max-[1100px]:hidden`}>{t("record.hash")}</th>
+          <th scope="col" className={`${head} pl-5`}>
+            {t("record.seq")}
+          </th>
+          <th scope="col" className={head}>
+            {t("record.time")}
+          </th>
+          <th scope="col" className={head}>
+            {t("record.kind")}
+          </th>
+          <th scope="col" className={`${head} max-[900px]:hidden`}>
+            {t("record.who")}
+          </th>
+          <th scope="col" className={`${head} max-[900px]:hidden`}>
+            {t("record.server")}
+          </th>
+          <th scope="col" className={head}>
+            {t("record.body")}
+          </th>
+          <th scope="col" className={`${head} max-[1100px]:hidden`}>
+            {t("record.hash")}
+          </th>
         </tr>
       </thead>
       <tbody>

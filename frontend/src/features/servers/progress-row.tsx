@@ -12,7 +12,9 @@ export function ProgressRow({ progress }: { progress: Progress }) {
     <div className="flex flex-col gap-1.5">
       <div className={cx("flex justify-between gap-3 text-sm", progress.failed ? "text-no" : "text-ink2")}>
         <Foreign text={progress.message || progress.step} className="min-w-0 truncate" />
-        {known && <span className="tabular text-ink3">{t("servers.progress", { done: progress.done, total: progress.total })}</span>}
+        {known && (
+          <span className="tabular text-ink3">{t("servers.progress", { done: progress.done, total: progress.total })}</span>
+        )}
       </div>
       <div
         role="progressbar"
@@ -23,7 +25,11 @@ export function ProgressRow({ progress }: { progress: Progress }) {
         className="h-[3px] overflow-hidden rounded-full bg-line"
       >
         <div
-          className={cx("h-full origin-left rounded-full transition-transform duration-300", progress.failed ? "bg-no" : "bg-info", !known && "bone w-full")}
+          className={cx(
+            "h-full origin-left rounded-full transition-transform duration-300",
+            progress.failed ? "bg-no" : "bg-info",
+            !known && "bone w-full",
+          )}
           style={known ? { transform: `scaleX(${part})` } : undefined}
         />
       </div>

@@ -28,12 +28,25 @@ export function ServerOverview({ server }: { server: Server }) {
         <Facts
           facts={[
             [t("servers.command"), <Foreign key="c" text={server.command.join(" ")} className={mono} />],
-            [server.image ? t("servers.image") : t("servers.package"), (server.package || server.image) && <Foreign text={name} className={mono} />],
+            [
+              server.image ? t("servers.image") : t("servers.package"),
+              (server.package || server.image) && <Foreign text={name} className={mono} />,
+            ],
             [t("servers.integrity"), integrity && <Foreign text={integrity} className={`${mono} text-ink2`} />],
             [t("servers.workspace"), t(`mode.${server.workspace}` as Key)],
-            [t("servers.folders"), server.folders.length ? <Paths paths={server.folders} /> : <span className="text-ink2">{t("servers.folders.none")}</span>],
+            [
+              t("servers.folders"),
+              server.folders.length ? (
+                <Paths paths={server.folders} />
+              ) : (
+                <span className="text-ink2">{t("servers.folders.none")}</span>
+              ),
+            ],
             [t("servers.clients"), server.clients.length > 0 && <Paths paths={server.clients} />],
-            [t("servers.state"), server.reason && <Foreign text={server.reason} className={server.state === "failed" ? "text-no" : ""} />],
+            [
+              t("servers.state"),
+              server.reason && <Foreign text={server.reason} className={server.state === "failed" ? "text-no" : ""} />,
+            ],
           ]}
         />
       </Section>
@@ -121,7 +134,9 @@ function Tools({ tools }: { tools: Tool[] }) {
       {tools.map((tool) => (
         <li key={tool.name} className="flex flex-wrap items-baseline gap-x-2.5">
           <Foreign text={tool.name} className={`${mono} min-w-0 flex-1`} />
-          <span className={tool.demoted ? "text-wait" : "text-ink2"}>{tool.demoted ? t("servers.demoted") : t(`class.${tool.class}` as Key)}</span>
+          <span className={tool.demoted ? "text-wait" : "text-ink2"}>
+            {tool.demoted ? t("servers.demoted") : t(`class.${tool.class}` as Key)}
+          </span>
           {tool.demoted && <Foreign text={tool.demoted} className="w-full text-sm text-ink3" />}
         </li>
       ))}

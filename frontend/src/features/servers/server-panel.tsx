@@ -39,7 +39,13 @@ export function ServerPanel({ server, tab, setTab, close }: Props) {
           </span>
           <span className="flex-1" />
           {runs && (
-            <Button small look="danger" disabled={stop.isPending} title={t("servers.stop.long")} onClick={() => stop.mutate(server.name)}>
+            <Button
+              small
+              look="danger"
+              disabled={stop.isPending}
+              title={t("servers.stop.long")}
+              onClick={() => stop.mutate(server.name)}
+            >
               {t("servers.stop")}
             </Button>
           )}

@@ -30,11 +30,21 @@ export function ServersTable({ servers, chosen, choose }: Props) {
       </colgroup>
       <thead>
         <tr className="border-b border-line">
-          <th scope="col" className={`${head} pl-5`}>{t("servers.name")}</th>
-          <th scope="col" className={head}>{t("servers.state")}</th>
-          <th scope="col" className={`${head} @max-[560px]:hidden`}>{t("servers.runs")}</th>
-          <th scope="col" className={`${head} @max-[780px]:hidden`}>{t("servers.workspace")}</th>
-          <th scope="col" className={`${head} @max-[960px]:hidden`}>{t("servers.limits")}</th>
+          <th scope="col" className={`${head} pl-5`}>
+            {t("servers.name")}
+          </th>
+          <th scope="col" className={head}>
+            {t("servers.state")}
+          </th>
+          <th scope="col" className={`${head} @max-[560px]:hidden`}>
+            {t("servers.runs")}
+          </th>
+          <th scope="col" className={`${head} @max-[780px]:hidden`}>
+            {t("servers.workspace")}
+          </th>
+          <th scope="col" className={`${head} @max-[960px]:hidden`}>
+            {t("servers.limits")}
+          </th>
         </tr>
       </thead>
       {servers.map((s) => (
@@ -52,7 +62,11 @@ function ServerRow({ server, chosen, choose }: { server: Server; chosen: boolean
     <tbody className={cx("border-b border-line", chosen ? "bg-raised shadow-[inset_3px_0_0_var(--focus)]" : "hover:bg-hover")}>
       <tr className="relative h-[46px]">
         <th scope="row" className={cx(cell, "pl-5 text-left font-[550]")}>
-          <button type="button" onClick={() => choose(server.name)} className="text-left after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:outline-offset-[-2px] focus-visible:after:outline-focus">
+          <button
+            type="button"
+            onClick={() => choose(server.name)}
+            className="text-left after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:outline-offset-[-2px] focus-visible:after:outline-focus"
+          >
             <Foreign text={server.name} />
           </button>
           {server.notices.length > 0 && <Icon name="warn" size={13} className="ml-1.5 inline text-ink3" />}
@@ -68,7 +82,16 @@ function ServerRow({ server, chosen, choose }: { server: Server; chosen: boolean
           <span className="block truncate font-mono text-sm text-ink2">
             <Foreign text={packageOf(server).name} />
           </span>
-          {progress ? <ProgressRow progress={progress} /> : server.reason && <Foreign text={server.reason} className={cx("block truncate text-sm", server.state === "failed" ? "text-no" : "text-ink3")} />}
+          {progress ? (
+            <ProgressRow progress={progress} />
+          ) : (
+            server.reason && (
+              <Foreign
+                text={server.reason}
+                className={cx("block truncate text-sm", server.state === "failed" ? "text-no" : "text-ink3")}
+              />
+            )
+          )}
         </td>
         <td className={cx(cell, "@max-[780px]:hidden")}>
           <span className={server.workspace === "direct" ? "text-no" : "text-ink2"}>{t(`mode.${server.workspace}` as Key)}</span>

@@ -49,7 +49,10 @@ export function ChangeTree({ files, chosen, choose }: Props) {
               )}
             >
               <Sign kind={file.kind} />
-              <Foreign text={row.name} className={cx("min-w-0 flex-1 truncate font-mono text-sm", file.kind === "deleted" && "line-through")} />
+              <Foreign
+                text={row.name}
+                className={cx("min-w-0 flex-1 truncate font-mono text-sm", file.kind === "deleted" && "line-through")}
+              />
               <span className="sr-only">{t(`common.${file.kind}` as Key)}</span>
               {file.held && <span className="text-xs text-wait">{t("common.held")}</span>}
               {file.stale && <Icon name="warn" size={12} className="text-no" />}

@@ -7,6 +7,7 @@ import { ChangeList } from "@/ui/change-list";
 import { Dialog } from "@/ui/dialog";
 import { Failure, tell } from "@/ui/failure";
 import { Foreign } from "@/ui/foreign";
+import { Scroll } from "@/ui/scroll";
 
 interface Props {
   workspace: Workspace;
@@ -55,10 +56,9 @@ export function Confirm({ workspace, action, files, whole, close }: Props) {
         )}
         {held.length > 0 && <p className="m-0 mt-1 text-wait">{t("workspaces.confirm.held", { n: held.length })}</p>}
       </div>
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
-      <div tabIndex={0} role="group" aria-label={t("workspaces.tree")} className="min-h-16 flex-auto overflow-y-auto px-[22px] py-2">
+      <Scroll label={t("workspaces.tree")} className="min-h-16 flex-auto px-[22px] py-2">
         <ChangeList changes={meant} />
-      </div>
+      </Scroll>
       {act.error && (
         <div className="px-[22px] py-2">
           <Failure told={tell(act.error)} />

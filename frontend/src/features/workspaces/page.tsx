@@ -32,8 +32,17 @@ export function WorkspacesPage() {
       {found.data && !chosen && <EmptyState title={t("workspaces.empty")} body={t("workspaces.empty.body")} />}
       {chosen && (
         <div className="flex h-full max-[760px]:flex-col">
-          <WorkspaceList workspaces={all} chosen={chosen.id} choose={(w) => void navigate({ search: (s) => ({ ...s, workspace: w, file: undefined }) })} />
-          <WorkspaceView key={chosen.id} workspace={chosen} file={file} choose={(f) => void navigate({ search: (s) => ({ ...s, file: f }), replace: true })} />
+          <WorkspaceList
+            workspaces={all}
+            chosen={chosen.id}
+            choose={(w) => void navigate({ search: (s) => ({ ...s, workspace: w, file: undefined }) })}
+          />
+          <WorkspaceView
+            key={chosen.id}
+            workspace={chosen}
+            file={file}
+            choose={(f) => void navigate({ search: (s) => ({ ...s, file: f }), replace: true })}
+          />
         </div>
       )}
     </Page>

@@ -5,7 +5,13 @@ import { tree } from "./tree";
 const file = (path: string, folder = "/shop"): FileDiff => ({ folder, path, kind: "added", type: "file", size: 1, unified: "" });
 
 it("draws folders before files and lone folders together", () => {
-  const rows = tree([file("package.json"), file("src/auth/session.ts"), file("src/auth/touch.ts"), file("a/b/c.ts"), file("src/x.ts")]);
+  const rows = tree([
+    file("package.json"),
+    file("src/auth/session.ts"),
+    file("src/auth/touch.ts"),
+    file("a/b/c.ts"),
+    file("src/x.ts"),
+  ]);
   expect(rows.map((r) => `${" ".repeat(r.depth)}${r.name}${r.file ? "" : "/"}`)).toEqual([
     "/shop/",
     " a/b/",

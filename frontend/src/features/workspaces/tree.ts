@@ -14,7 +14,12 @@ export function tree(files: FileDiff[]): Row[] {
   for (const folder of [...new Set(files.map((f) => f.folder))].sort()) {
     rows.push({ depth: 0, name: folder, key: folder });
     const inside = files.filter((f) => f.folder === folder).sort((a, b) => compare(a.path, b.path));
-    grow(rows, inside.map((file) => ({ file, parts: file.path.split("/") })), 1, folder);
+    grow(
+      rows,
+      inside.map((file) => ({ file, parts: file.path.split("/") })),
+      1,
+      folder,
+    );
   }
   return rows;
 }
@@ -25,7 +30,7 @@ interface Leaf {
 }
 
 function grow(rows: Row[], leaves: Leaf[], depth: number, above: string) {
-  for (let i = 0; i < leaves.length; ) {
+  for (let i = 0; i < leaves.length;) {
     const leaf = leaves[i]!;
     if (leaf.parts.length === 1) {
       rows.push({ depth, name: leaf.parts[0]!, file: leaf.file, key: keyOf(leaf.file) });
@@ -38,7 +43,12 @@ function grow(rows: Row[], leaves: Leaf[], depth: number, above: string) {
     const shared = common(group.map((l) => l.parts.slice(0, -1)));
     const name = shared.join("/");
     rows.push({ depth, name, key: `${above}/${name}` });
-    grow(rows, group.map((l) => ({ file: l.file, parts: l.parts.slice(shared.length) })), depth + 1, `${above}/${name}`);
+    grow(
+      rows,
+      group.map((l) => ({ file: l.file, parts: l.parts.slice(shared.length) })),
+      depth + 1,
+      `${above}/${name}`,
+    );
     i += n;
   }
 }

@@ -10,6 +10,7 @@ import { Foreign } from "@/ui/foreign";
 import { ChangeTree } from "./change-tree";
 import { Confirm } from "./confirm";
 import { keyOf } from "./tree";
+import { Scroll } from "@/ui/scroll";
 
 interface Props {
   workspace: Workspace;
@@ -34,7 +35,10 @@ export function WorkspaceView({ workspace, file, choose }: Props) {
   const ask = (action: WorkspaceAction, one?: FileDiff) => setAsked({ action, files: one ? [one] : files, whole: !one });
 
   return (
-    <section aria-label={t("workspaces.of", { agent: workspace.agent, server: workspace.server })} className="flex min-h-0 min-w-0 flex-1 flex-col">
+    <section
+      aria-label={t("workspaces.of", { agent: workspace.agent, server: workspace.server })}
+      className="flex min-h-0 min-w-0 flex-1 flex-col"
+    >
       <div className="flex min-h-[50px] flex-wrap items-center gap-2 border-b border-line px-5 py-2">
         <h2 className="m-0 min-w-0 flex-1 truncate font-[600]">
           <Foreign text={t("workspaces.of", { agent: workspace.agent, server: workspace.server })} />
@@ -83,9 +87,7 @@ export function WorkspaceView({ workspace, file, choose }: Props) {
 function OneFile({ file, ask }: { file: FileDiff; ask: (action: WorkspaceAction, file: FileDiff) => void }) {
   const t = useT();
   return (
-    // Scrolls, so it takes the focus for the arrow keys.
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <div tabIndex={0} role="group" aria-label={t("diff.label", { path: file.path })} className="min-h-0 min-w-0 flex-1 overflow-y-auto p-5 focus-visible:outline-offset-[-2px]">
+    <Scroll label={t("diff.label", { path: file.path })} className="min-h-0 min-w-0 flex-1 p-5">
       {file.held && (
         <p className="m-0 mb-3 rounded-lg border border-wait-line bg-wait-bg px-3 py-2">
           <span className="font-[550] text-wait">{t("common.held")}</span>: <Foreign text={file.held} />
@@ -101,6 +103,6 @@ function OneFile({ file, ask }: { file: FileDiff; ask: (action: WorkspaceAction,
           {t("workspaces.discardOne")}
         </Button>
       </div>
-    </div>
+    </Scroll>
   );
 }

@@ -55,7 +55,8 @@ export const en = {
   "error.next": "What to do",
 
   "door.title": "This browser is not let in yet",
-  "door.body": "Garita's page opens only by a one-time link, so that nothing else on this machine can use it. Make one in a terminal:",
+  "door.body":
+    "Garita's page opens only by a one-time link, so that nothing else on this machine can use it. Make one in a terminal:",
   "door.claimFailed": "That link is used or over: each works once, for a minute. Make a new one.",
   "door.hint": "It opens this page by itself, or prints the link.",
 
@@ -103,7 +104,8 @@ export const en = {
   "home.agent": "{agent}, since {time}",
 
   "welcome.title": "Put your servers behind walls",
-  "welcome.body": "Garita reads the settings of an MCP client, runs each of its servers in a sandbox, and asks you before anything is written.",
+  "welcome.body":
+    "Garita reads the settings of an MCP client, runs each of its servers in a sandbox, and asks you before anything is written.",
   "welcome.step1": "See what it would do",
   "welcome.step2": "Do it",
 

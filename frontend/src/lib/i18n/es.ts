@@ -57,7 +57,8 @@ export const es: Record<keyof typeof en, string> = {
   "error.next": "Qué hacer",
 
   "door.title": "Este navegador aún no tiene acceso",
-  "door.body": "La página de Garita solo se abre con un enlace de un solo uso, para que nada más en esta máquina pueda usarla. Crea uno en un terminal:",
+  "door.body":
+    "La página de Garita solo se abre con un enlace de un solo uso, para que nada más en esta máquina pueda usarla. Crea uno en un terminal:",
   "door.claimFailed": "Ese enlace ya se usó o caducó: cada uno vale una vez, durante un minuto. Crea otro.",
   "door.hint": "Abre esta página por sí mismo, o muestra el enlace.",
 
@@ -105,7 +106,8 @@ export const es: Record<keyof typeof en, string> = {
   "home.agent": "{agent}, desde las {time}",
 
   "welcome.title": "Pon tus servidores tras un muro",
-  "welcome.body": "Garita lee la configuración de un cliente MCP, ejecuta cada servidor en un sandbox y te pregunta antes de que se escriba nada.",
+  "welcome.body":
+    "Garita lee la configuración de un cliente MCP, ejecuta cada servidor en un sandbox y te pregunta antes de que se escriba nada.",
   "welcome.step1": "Ver qué haría",
   "welcome.step2": "Hacerlo",
 
