@@ -23,11 +23,14 @@ func Hostile(t testing.TB) sandbox.Launch {
 	}
 }
 
-// hostileProgram is bin/hostile where it has been built, else one built for this test.
+// hostileProgram is the one beside the built binaries or in PATH, else one built for this test.
 func hostileProgram(t testing.TB) string {
 	t.Helper()
 	if built := filepath.Join(Bin(), "hostile"); isFile(built) {
-		return built
+		return realPath(t, built)
+	}
+	if built, err := exec.LookPath("hostile"); err == nil {
+		return realPath(t, built)
 	}
 	_, file, _, _ := runtime.Caller(0)
 	program := filepath.Join(t.TempDir(), "hostile")
@@ -36,7 +39,20 @@ func hostileProgram(t testing.TB) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		absent(t, "hostile", "it is not in "+Bin()+" and cannot be built: "+string(out))
 	}
-	return program
+	return realPath(t, program)
+}
+
+// realPath has no symlinks: they are refused in mounts.
+func realPath(t testing.TB, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Tool calls a tool of a server that speaks MCP on p and returns the text of its answer. refused

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case errors.As(err, &exit):
 		os.Exit(exit.ExitCode())
-	case err != nil && strings.Contains(os.Getenv("GARITA_REQUIRE"), "user-namespace"):
-		fmt.Fprintln(os.Stderr, "user namespace required:", err)
+	case err != nil && strings.Contains(os.Getenv("GARITA_REQUIRE"), "rootless-containerd"):
+		fmt.Fprintln(os.Stderr, "rootless-containerd is required, and there is no user namespace here:", err)
 		os.Exit(1)
 	case err != nil:
 		fmt.Println("SKIP: no user namespace here:", err)
