@@ -32,10 +32,8 @@ func (e *Engine) lowerable(ctx context.Context, b *box, dir string, x extras) (i
 		return in, "", err
 	}
 	in.Mounts = append(in.Mounts, x.mounts...)
-	if l.Root.Toolchain != "" {
-		if err := e.permitted(l.Root.Toolchain); err != nil {
-			return in, "", err
-		}
+	if in.Toolchain, err = e.toolchain(b, dir); err != nil {
+		return in, "", err
 	}
 	if l.Root.Image != "" {
 		in.Rootfs = "rootfs" // below the bundle, where the shim mounts the snapshot
@@ -111,4 +109,18 @@ func (e *Engine) mounts(b *box, dir string) ([]ocispec.Bind, error) {
 		binds = append(binds, bind)
 	}
 	return binds, nil
+}
+
+// toolchain shows the one version in use at its own path.
+func (e *Engine) toolchain(b *box, dir string) ([]ocispec.Bind, error) {
+	host := b.launch.Root.Toolchain
+	if host == "" {
+		return nil, nil
+	}
+	if err := e.permitted(host); err != nil {
+		return nil, err
+	}
+	bind, err := pin(b, host, filepath.Join(dir, "t"))
+	bind.At = host
+	return []ocispec.Bind{bind}, err
 }

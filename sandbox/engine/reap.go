@@ -12,13 +12,16 @@ import (
 )
 
 // reapDelay is how long a dead child may wait for whoever started it. Children that nobody in this
-// process started (shims, and the tasks of dead shims) are collected after it.
-const reapDelay = time.Second
+// process started (shims, and the tasks of dead shims) are collected after it. It is long, for a
+// loaded machine: collecting a child of os/exec would make its owner believe that it failed.
+const reapDelay = 5 * time.Second
 
 // Reap collects orphans until ctx ends: as PID 1 of the namespace the engine inherits them all. It
 // must not take the children of os/exec from their owners, which collect them at once; so only
 // those that are still dead after reapDelay are collected. Without dead children no timer runs.
-func Reap(ctx context.Context) {
+func Reap(ctx context.Context) { reap(ctx, reapDelay) }
+
+func reap(ctx context.Context, delay time.Duration) {
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
 	defer signal.Stop(died)
@@ -30,13 +33,13 @@ func Reap(ctx context.Context) {
 			return
 		case <-died:
 			if later == nil {
-				later = time.After(reapDelay)
+				later = time.After(delay)
 			}
 		case <-later:
 			later = nil
 			dead = collect(dead)
 			if len(dead) > 0 {
-				later = time.After(reapDelay)
+				later = time.After(delay)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func mounts(in Input) []specs.Mount {
 		all = append(all, hostMounts(in)...)
 	}
 	all = append(all, scratchMounts(in)...)
-	binds := slices.Concat(toolchain(in), packageBind(in), in.Folders, project(in), in.Mounts)
+	binds := slices.Concat(in.Toolchain, packageBind(in), in.Folders, project(in), in.Mounts)
 	slices.SortStableFunc(binds, func(a, b Bind) int { return depth(a.At) - depth(b.At) })
 	for _, b := range binds {
 		all = append(all, bind(b))
@@ -75,14 +75,6 @@ func scratchMounts(in Input) []specs.Mount {
 		return append(all, tmpfs(Home, "nodev", uid, gid, "mode=700", size))
 	}
 	return append(all, bind(Bind{Source: in.Home, At: Home, Writable: true}))
-}
-
-func toolchain(in Input) []Bind {
-	dir := in.Launch.Root.Toolchain
-	if dir == "" {
-		return nil
-	}
-	return []Bind{{Source: dir, At: dir}}
 }
 
 func packageBind(in Input) []Bind {

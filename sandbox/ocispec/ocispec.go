@@ -68,6 +68,8 @@ type Input struct {
 	Image  *Image // nil with the host root
 	Socket string // the private socket
 	Home   string // the volume's directory; "" for a tmpfs
+	// Toolchain is the bind of Launch.Root.Toolchain, if there is one.
+	Toolchain []Bind
 	// Package is the directory of the package's snapshot; "" without one.
 	Package string
 	Folders []Bind // of Launch.Folders, in that order

@@ -32,7 +32,8 @@ func cases() map[string]Input {
 		"bare": {Host: rootlessHost, Launch: base, Rootfs: "/run/garita/i/x/root", Socket: "/run/garita/i/x/s"},
 		"folders": {
 			Host: rootlessHost, Launch: withFolders, Rootfs: "/run/garita/i/x/root", Socket: "/run/garita/i/x/s",
-			Home: "/data/volumes/files", Package: "/data/snapshots/1/fs",
+			Toolchain: []Bind{{Source: "/run/garita/i/x/t", At: "/home/ana/.nvm/versions/node/v22"}},
+			Home:      "/data/volumes/files", Package: "/data/snapshots/1/fs",
 			Folders: []Bind{
 				{Source: "/run/garita/ws/w1/0", At: "/home/ana/shop/src", Writable: true},
 				{Source: "/run/garita/i/x/f1", At: "/srv", Options: []string{"noexec"}},

@@ -102,6 +102,9 @@ func (c Config) lower() (engineConfig, []byte, error) {
 		return engineConfig{}, nil, err
 	}
 	home, _ := os.UserHomeDir() // "" means that there is none to protect
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real // folders are mounted by their real paths only
+	}
 	ec := engineConfig{
 		Data: data, Root: os.Geteuid() == 0, Home: home,
 		Init: c.Init, Shim: c.Shim, Runc: c.Runc, DrainSeconds: drainSeconds,

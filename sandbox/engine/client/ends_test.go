@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -176,8 +175,9 @@ func TestKillingTheDaemonLeavesNothing(t *testing.T) {
 	}
 	_ = d.Wait()
 	eventually(t, 10*time.Second, "every process is gone", func() bool { return len(alive(pids)) == 0 })
-	sweepsToZero(t, engineIn(t, data))
-	if left, _ := filepath.Glob("/sys/fs/cgroup/*/*/garita-*/i*"); len(left) > 0 {
-		t.Errorf("control groups left: %v", left)
+	e := engineIn(t, data) // its control groups are those of the last life
+	if n := cgroupsLeft(e); n > 0 {
+		t.Errorf("%d control groups left", n)
 	}
+	sweepsToZero(t, e)
 }

@@ -180,7 +180,7 @@ func TestWhatLeadsOutIsRefusedOrNamed(t *testing.T) {
 		}
 	}
 	eventually(t, 10*time.Second, "the hard link is named", func() bool {
-		return strings.Contains(strings.Join(i.Info().Notices, "\n"), `"linked"`)
+		return strings.Contains(strings.Join(i.Info().Notices, "\n"), "hard links to files elsewhere; the server can read what is shared: linked")
 	})
 }
 
