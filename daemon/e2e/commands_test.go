@@ -81,7 +81,7 @@ func pids(ts *testscript.TestScript, neg bool, args []string) {
 		found = append(found, strconv.Itoa(p.pid))
 	}
 	if (len(found) == 0) != neg {
-		ts.Fatalf("processes called %s: %v, of:\n%s", args[1], found, strings.Join(watchOf(ts).left(), "\n"))
+		ts.Fatalf("processes called %s: %v, of:\n%s", args[1], found, strings.Join(watchOf(ts).alive(), "\n"))
 	}
 	ts.Setenv(args[0], strings.Join(found, " "))
 }
@@ -93,7 +93,7 @@ func murder(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	found := watchOf(ts).named(args[0])
 	if len(found) == 0 {
-		ts.Fatalf("there is no process called %s, only:\n%s", args[0], strings.Join(watchOf(ts).left(), "\n"))
+		ts.Fatalf("there is no process called %s, only:\n%s", args[0], strings.Join(watchOf(ts).alive(), "\n"))
 	}
 	for _, p := range found {
 		p.kill()
@@ -102,6 +102,16 @@ func murder(ts *testscript.TestScript, neg bool, args []string) {
 
 // gone waits until nothing of the test is left.
 func gone(ts *testscript.TestScript, neg bool, args []string) {
+	awaitNone(ts, neg, args, func(w *watch) []string { return append(w.alive(), w.groupsLeft()...) })
+}
+
+// dead waits until no process of the test is left, and nothing that one would hold. Control groups
+// stay until the next start when the daemon was killed.
+func dead(ts *testscript.TestScript, neg bool, args []string) {
+	awaitNone(ts, neg, args, (*watch).alive)
+}
+
+func awaitNone(ts *testscript.TestScript, neg bool, args []string, look func(*watch) []string) {
 	limit := 10 * time.Second
 	if len(args) == 1 {
 		var err error
@@ -109,12 +119,12 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	if neg || len(args) > 1 {
-		ts.Fatalf("usage: gone [TIME]")
+		ts.Fatalf("usage: gone [TIME] or dead [TIME]")
 	}
 	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for left := watchOf(ts).left(); len(left) > 0; left = watchOf(ts).left() {
+	for left := look(watchOf(ts)); len(left) > 0; left = look(watchOf(ts)) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("left after %v:\n%s", limit, strings.Join(left, "\n"))
 		}

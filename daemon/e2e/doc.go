@@ -7,5 +7,6 @@
 //	until [!] TIME [-match RE] PROGRAM ARG…   run it again and again until it succeeds (and matches), or fails
 //	pids VAR NAME                the processes of this test called NAME, as $VAR; fails when there are none
 //	murder NAME                  kill -9 every process of this test called NAME
-//	gone [TIME]                  nothing of this test is left: process, mount or control group
+//	dead [TIME]                  no process or mount of this test is left
+//	gone [TIME]                  neither is a control group
 package e2e

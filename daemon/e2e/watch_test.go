@@ -152,8 +152,8 @@ func (w *watch) named(name string) (found []proc) {
 
 func (p proc) kill() { _ = syscall.Kill(p.pid, syscall.SIGKILL) } // one that is gone has been killed
 
-// left names what should not be there any more.
-func (w *watch) left() (found []string) {
+// alive names the processes and mounts that are there.
+func (w *watch) alive() (found []string) {
 	for _, p := range w.garitas() {
 		found = append(found, fmt.Sprintf("process %d (uid %d): %s: %s", p.pid, p.uid, p.name, p.args))
 	}
@@ -162,6 +162,11 @@ func (w *watch) left() (found []string) {
 			found = append(found, "mount "+m)
 		}
 	}
+	return found
+}
+
+// groupsLeft names the control groups that came with the test and are still there.
+func (w *watch) groupsLeft() (found []string) {
 	for _, g := range controlGroups() {
 		if !w.groups[g] {
 			found = append(found, "control group "+g)
