@@ -40,7 +40,8 @@ type engine struct {
 	current *client.Engine
 	wall    *client.Wall
 	err     error
-	ready   chan struct{} // closed while there is an engine, or it has failed
+	ready   chan struct{}             // closed while there is an engine, or it has failed
+	images  map[string]sandbox.Digest // by reference
 }
 
 type engineState struct {
@@ -50,7 +51,7 @@ type engineState struct {
 }
 
 func newEngine(config client.Config, home string, log *slog.Logger, changed func()) *engine {
-	return &engine{config: config, home: home, log: log, changed: changed, ready: make(chan struct{})}
+	return &engine{config: config, home: home, log: log, changed: changed, ready: make(chan struct{}), images: map[string]sandbox.Digest{}}
 }
 
 // Run starts the children, and again when one has died, until ctx ends. Then it ends them.
@@ -185,8 +186,25 @@ func (e *engine) registries() (client.RegistryConfig, error) {
 
 func (e *engine) toolchain() (string, error) { return client.FindToolchain(e.home, os.Getenv("PATH")) }
 
-// image pulls an image through the wall and imports it. It returns what starts a server from it.
+// image pulls an image through the wall and imports it, once in the daemon's life: a tag that moves
+// meanwhile does not change what runs.
 func (e *engine) image(ctx context.Context, reference string, progress func(sandbox.Progress)) (sandbox.Digest, error) {
+	e.mu.Lock()
+	known := e.images[reference]
+	e.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	digest, err := e.fetchImage(ctx, reference, progress)
+	if err == nil {
+		e.mu.Lock()
+		e.images[reference] = digest
+		e.mu.Unlock()
+	}
+	return digest, err
+}
+
+func (e *engine) fetchImage(ctx context.Context, reference string, progress func(sandbox.Progress)) (sandbox.Digest, error) {
 	running, wall, err := e.get(ctx)
 	if err != nil {
 		return "", err
