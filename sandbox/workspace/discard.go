@@ -27,6 +27,9 @@ func (s *Store) Discard(ctx context.Context, id sandbox.WorkspaceID, paths []str
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	chosen, err := w.planDiscard(ctx, paths)
+	if errdefs.IsResourceExhausted(err) && len(paths) == 0 {
+		return nil, nil, w.reset()
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("discard in workspace %s: %w", id, err)
 	}
@@ -38,6 +41,28 @@ func (s *Store) Discard(ctx context.Context, id sandbox.WorkspaceID, paths []str
 		}
 	}
 	return done, left, nil
+}
+
+// reset empties a workspace that holds more than can be looked at. FailedPrecondition while it is
+// mounted.
+func (w *workspace) reset() error {
+	if err := w.lock(); err != nil {
+		return err
+	}
+	defer w.mu.Unlock()
+	if w.mounted() {
+		return fmt.Errorf("discard all of workspace %s: it holds too much to be undone while a server runs; stop it first: %w",
+			w.id, errdefs.ErrFailedPrecondition)
+	}
+	for _, f := range w.folders {
+		if err := errors.Join(os.RemoveAll(f.dir), os.MkdirAll(f.upper(), 0o700), os.MkdirAll(f.work(), 0o700)); err != nil {
+			return fmt.Errorf("discard all of workspace %s: %w", w.id, err)
+		}
+		f.forgetTree()
+		f.base = newBaseFile(f.base.path)
+	}
+	clear(w.holds)
+	return w.save()
 }
 
 // planDiscard chooses by folder number, completed by the directories that must come back first.
@@ -139,7 +164,7 @@ func (w *workspace) wipe(f *folder, diffs []difference) (done, left []sandbox.Ch
 		delete(w.holds, place{f.n, d.raw})
 		done = append(done, d.Change)
 	}
-	f.tree = newTree()
+	f.forgetTree()
 	return done, left, errors.Join(w.scan(absorbed), w.save())
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
@@ -275,6 +276,36 @@ func TestMappedWriteAfterEqual(t *testing.T) {
 	}
 	d.must(unix.Munmap(page))
 	d.must(f.Close())
+}
+
+// More than can be looked at: no call passes, the mount goes all the same, and everything can be
+// discarded.
+func TestTooManyEntries(t *testing.T) {
+	d := newDesk(t, "a=1").mount()
+	w := d.store.open[id]
+	w.folders[0].tree.limits.entries = 100
+	for i := range 200 {
+		d.put(d.merged, fmt.Sprintf("n%d=x", i))
+	}
+	ctx := context.Background()
+	if _, err := d.store.Mark(ctx, id); !errdefs.IsResourceExhausted(err) {
+		t.Errorf("mark: %v", err)
+	}
+	if _, err := d.store.Changes(ctx, id); !errdefs.IsResourceExhausted(err) {
+		t.Errorf("changes: %v", err)
+	}
+	if _, _, err := d.store.Discard(ctx, id, nil); !errdefs.IsFailedPrecondition(err) {
+		t.Errorf("discard while mounted: %v", err)
+	}
+	d.unmount()
+	if _, _, err := d.store.Mount(id, []string{d.host}); !errdefs.IsResourceExhausted(err) {
+		t.Errorf("mount: %v", err)
+	}
+	d.discard()
+	d.mount()
+	if diff := cmp.Diff(wholeTree(t, d.merged), wholeTree(t, d.host)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Every state a crash can leave a temporary name in, and what becomes of it.

@@ -194,16 +194,14 @@ func (w *workspace) release(f *folder) error {
 	if f.refs--; f.refs > 0 {
 		return nil
 	}
-	if err := w.scan(logged); err != nil {
-		return fmt.Errorf("release workspace %s: %w", w.id, err)
-	}
+	// Whatever the server has left there, the mount has to go; what cannot be looked at now is
+	// reported by whoever looks next.
+	_ = w.scan(logged)
 	if err := unmount(f.merged); err != nil {
 		return fmt.Errorf("release workspace %s: %w", w.id, err)
 	}
 	f.live = false
-	if err := w.prune(context.Background(), f); err != nil {
-		return fmt.Errorf("release workspace %s: %w", w.id, err)
-	}
+	_ = w.prune(context.Background(), f)
 	return nil
 }
 
@@ -250,7 +248,7 @@ func (w *workspace) prune(ctx context.Context, f *folder) error {
 		}
 	}
 	if removed {
-		f.tree = newTree()
+		f.forgetTree()
 		err = errors.Join(err, w.scan(absorbed))
 	}
 	return errors.Join(err, f.base.flush())

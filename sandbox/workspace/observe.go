@@ -69,7 +69,7 @@ func (o *observer) scan(c clock) error {
 	defer func() { o.host.close() }()
 	err = f.tree.scan(upper, c, o.report)
 	if err != nil {
-		f.tree = newTree() // half up to date: start over, the fingerprints are kept
+		f.forgetTree() // half up to date: start over, the fingerprints are kept
 		return err
 	}
 	return f.base.flush()

@@ -18,10 +18,15 @@ import (
 // DefaultRun is where Open's store mounts: in the engine's own mount namespace, on its tmpfs.
 const DefaultRun = "/run/garita/ws"
 
-// maxEntries bounds the entries of one workspace, and of one tree of the host that it hides.
-const maxEntries = 1_000_000
+// What one workspace may hold: changed entries (also of one tree of the host that it hides), and
+// bytes of their paths. A server can make as many as the disk takes; ours is the memory.
+const (
+	maxEntries   = 1_000_000
+	maxPathBytes = 128 << 20
+)
 
-var errTooMany = fmt.Errorf("a workspace may hold %d changed entries: %w", maxEntries, errdefs.ErrResourceExhausted)
+var errTooMany = fmt.Errorf("a workspace may hold %d changed entries, and %d MiB of their paths; discard them all: %w",
+	maxEntries, maxPathBytes>>20, errdefs.ErrResourceExhausted)
 
 // Store is the workspaces of one data directory. Only one process may have it open, and that
 // process must be able to mount. Calls may overlap; those on one workspace wait for each other
@@ -191,6 +196,13 @@ func (w *workspace) newFolder(host string) *folder {
 		n: n, host: host, dir: dir, merged: filepath.Join(w.run, name),
 		tree: newTree(), base: newBaseFile(filepath.Join(dir, "base.jsonl")),
 	}
+}
+
+// forgetTree makes the next scan start from nothing.
+func (f *folder) forgetTree() {
+	limits := f.tree.limits
+	f.tree = newTree()
+	f.tree.limits = limits
 }
 
 func (f *folder) upper() string { return filepath.Join(f.dir, "upper") }

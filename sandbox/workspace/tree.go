@@ -39,12 +39,29 @@ func (n *node) visible() bool { return n.kind() != kindNone && n.kind() != kindW
 // listing of those directories only that changed.
 type tree struct {
 	root    *node
+	limits  treeLimits
 	entries int
+	bytes   int      // of paths
 	newest  int64    // newest change time seen, unix nanoseconds
 	fresh   []string // files found changed since the last flushMapped
 }
 
-func newTree() *tree { return &tree{root: &node{shows: true, showed: true}} }
+// treeLimits bound a tree; beyond them a scan fails with errTooMany.
+type treeLimits struct{ entries, bytes int }
+
+func newTree() *tree {
+	return &tree{root: &node{shows: true, showed: true}, limits: treeLimits{maxEntries, maxPathBytes}}
+}
+
+// add counts an entry.
+func (t *tree) add(path string) error {
+	t.entries++
+	t.bytes += len(path)
+	if t.entries > t.limits.entries || t.bytes > t.limits.bytes {
+		return errTooMany
+	}
+	return nil
+}
 
 // find returns the entry at a raw path, or nil.
 func (t *tree) find(path string) *node {
@@ -182,9 +199,10 @@ func (s *scanner) merge(n *node, names []string) error {
 			old = old[1:]
 			continue
 		}
-		n.children = append(n.children, &node{name: name, path: join(n.path, name), parent: n})
-		if s.tree.entries++; s.tree.entries > maxEntries {
-			return errTooMany
+		c := &node{name: name, path: join(n.path, name), parent: n}
+		n.children = append(n.children, c)
+		if err := s.tree.add(c.path); err != nil {
+			return err
 		}
 	}
 	for _, c := range old {
@@ -275,6 +293,7 @@ func (s *scanner) tell(was, is *node) error {
 // gone reports an entry and all below it, children last, and forgets them.
 func (s *scanner) gone(c *node) error {
 	s.tree.entries--
+	s.tree.bytes -= len(c.path)
 	if c.kind() == kindNone {
 		return nil // never seen
 	}
