@@ -187,9 +187,9 @@ func TestCrashWhileApplying(t *testing.T) {
 		applyAndDie(t, base)
 		return
 	}
-	for round := range 6 {
+	for round := range 3 {
 		d := newDesk(t)
-		const n = 60
+		const n = 30
 		for i := range n {
 			d.put(d.host, fmt.Sprintf("m%d=old", i))
 			d.put(d.host, fmt.Sprintf("x%d=old", i))
@@ -202,7 +202,7 @@ func TestCrashWhileApplying(t *testing.T) {
 		}
 		want := wholeTree(t, d.merged)
 		d.unmount()
-		killApply(t, filepath.Dir(d.host), time.Duration(round*13+5)*time.Millisecond)
+		killApply(t, filepath.Dir(d.host), time.Duration(round*25+5)*time.Millisecond)
 		for path, text := range wholeTree(t, d.host) {
 			if strings.HasPrefix(path, ".garita-") || strings.HasPrefix(path, "n/.garita-") {
 				continue
@@ -389,7 +389,7 @@ func (d *desk) stat(path string) stat {
 // A call under way while the person discards is not said to have done that.
 func TestDiscardIsNobodysEffect(t *testing.T) {
 	d := newDesk(t).mount()
-	for i := range 300 {
+	for i := range 100 {
 		d.put(d.host, fmt.Sprintf("d%d/f=host", i%10))
 		d.put(d.merged, fmt.Sprintf("d%d/n%d=agent", i%10, i))
 		d.put(d.merged, fmt.Sprintf("d%d/f=agent", i%10))

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		unix.Umask(0o022)
+		_ = flag.Set("rapid.checks", "40") // the command line says more
 		os.Exit(m.Run())
 	}
 	err := again()

@@ -34,6 +34,7 @@ var kinds = []struct {
 	{"conflict", errdefs.ErrConflict, http.StatusConflict},
 	{"denied", errdefs.ErrPermissionDenied, http.StatusForbidden},
 	{"unavailable", errdefs.ErrUnavailable, http.StatusServiceUnavailable},
+	{"exhausted", errdefs.ErrResourceExhausted, http.StatusInsufficientStorage},
 	{"unimplemented", errdefs.ErrNotImplemented, http.StatusNotImplemented},
 	{"aborted", errdefs.ErrAborted, http.StatusConflict},
 }
