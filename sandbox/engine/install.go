@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
@@ -26,6 +27,9 @@ import (
 // installLimits are for npm, which unpacks many files at once. Limits of the server itself do not
 // apply: it does not run yet.
 var installLimits = sandbox.Limits{Memory: 2 << 30, PIDs: 512, CPUs: 2}
+
+// installTime bounds one life of npm. The largest servers seen take two minutes on a slow line.
+const installTime = 30 * time.Minute
 
 // installer installs packages, each reference once at a time.
 type installer struct {
@@ -93,6 +97,8 @@ func (in *installer) discard(ctx context.Context, key string) {
 // run is one life of npm. Its sandbox has no secret, no folder, an empty home and no network but
 // the address that the wall answers on.
 func (in *installer) run(ctx context.Context, req wire.Install, tools packages.Tools, dir string, wall *os.File) (*packages.Output, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("it took longer than %v: %w", installTime, errdefs.ErrUnavailable))
+	defer cancel()
 	stdio, err := openInstallStdio()
 	if err != nil {
 		return nil, err
@@ -114,6 +120,9 @@ func (in *installer) run(ctx context.Context, req wire.Install, tools packages.T
 	output := stdio.follow()
 	exit, err := b.wait(ctx)
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		stop, cancel := cleanup(ctx)
 		defer cancel()
 		return nil, errors.Join(fmt.Errorf("install %s: %w", req.Ref, err), in.engine.stop(stop, b, 0))

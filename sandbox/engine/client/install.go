@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"sync/atomic"
+	"time"
 
 	"github.com/containerd/errdefs"
 
@@ -126,22 +126,35 @@ func inTurn(f func(sandbox.Progress)) func(sandbox.Progress) {
 	}
 }
 
-// fetchProgress turns what the wall sees into progress.
+// fetchProgress turns what the wall sees into progress. The wall tells of one thing after the other.
 type fetchProgress struct {
 	tell func(sandbox.Progress)
 	ref  sandbox.PackageRef
 	next func(sandbox.PackageRef, Fetch)
-	done atomic.Int64 // tarballs
+	done int64 // tarballs
+	step string
+	told time.Time
 }
+
+// often is how much progress a person can follow.
+const often = 100 * time.Millisecond
 
 func (p *fetchProgress) seen(f Fetch) {
 	if p.next != nil {
 		p.next(p.ref, f)
 	}
+	now := sandbox.Progress{Step: "resolve", Message: "Found " + f.Name}
 	switch f.Kind {
 	case egress.Packument:
-		p.tell(sandbox.Progress{Step: "resolve", Message: "Found " + f.Name, Done: p.done.Load()})
 	case egress.Tarball:
-		p.tell(sandbox.Progress{Step: "download", Message: "Fetched " + f.Name + " " + f.Version, Done: p.done.Add(1)})
+		p.done++
+		now = sandbox.Progress{Step: "download", Message: "Fetched " + f.Name + " " + f.Version}
+	default:
+		return
 	}
+	if now.Step == p.step && time.Since(p.told) < often {
+		return
+	}
+	p.step, p.told, now.Done = now.Step, time.Now(), p.done
+	p.tell(now)
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,10 +180,15 @@ func TestInstallRunAndInstallAgain(t *testing.T) {
 		t.Error(err)
 	}
 
+	latest := sandbox.PackageRef{Ecosystem: sandbox.NPM, Name: "@s/server", Range: "latest"}
+	if same, err := in.Install(t.Context(), latest, nil, nil); err != nil || same.Tree != p.Tree {
+		t.Errorf("the same bytes for another reference: got %+v, %v", same, err)
+	}
 	hits := r.count()
 	r.Close() // from here on nothing can be fetched
 	for name, ref := range map[string]sandbox.PackageRef{
 		"again":            serverRef,
+		"by the other one": latest,
 		"by exact version": {Ecosystem: sandbox.NPM, Name: "@s/server", Range: "1.2.3"},
 		"by its program":   {Ecosystem: sandbox.NPM, Name: "@s/server", Bin: "server"},
 	} {
@@ -290,6 +296,36 @@ func TestAnInterruptedInstallLeavesNothingAndStartsClean(t *testing.T) {
 		t.Errorf("left behind: %+v, %v", s, err)
 	}
 	close(r.hold)
+	if p, err := in.Install(t.Context(), serverRef, nil, nil); err != nil || p.Version != "1.2.3" {
+		t.Errorf("the next one: %+v, %v", p, err)
+	}
+}
+
+func TestAnInstallThatDiesWithTheEngineStartsClean(t *testing.T) {
+	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
+	data := t.TempDir()
+	r := newRegistry(t)
+	r.server(t)
+	r.hold = make(chan struct{})
+	e := engineIn(t, data)
+	in := newInstall(t, e, client.RegistryConfig{Default: r.URL})
+	_, err := in.Install(t.Context(), serverRef, nil, func(p sandbox.Progress) {
+		if p.Message == "Found @s/server" {
+			if err := syscall.Kill(e.PID(), syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if !errdefs.IsUnavailable(err) {
+		t.Errorf("got %v", err)
+	}
+	<-e.Done()
+	close(r.hold)
+	e = engineIn(t, data)
+	if s, err := e.Sweep(t.Context()); err != nil || !s.Zero() {
+		t.Errorf("left behind: %+v, %v", s, err)
+	}
+	in = newInstall(t, e, client.RegistryConfig{Default: r.URL})
 	if p, err := in.Install(t.Context(), serverRef, nil, nil); err != nil || p.Version != "1.2.3" {
 		t.Errorf("the next one: %+v, %v", p, err)
 	}

@@ -256,7 +256,8 @@ func (w *Wall) post(ctx context.Context, path string, request any, files ...*os.
 	return nil, f.Err()
 }
 
-// eachLine reads newline-delimited values until the end or the first error.
+// eachLine reads newline-delimited values until the end or the first error; Unavailable says that
+// the other process broke off.
 func eachLine(r io.Reader, do func([]byte) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
@@ -265,5 +266,8 @@ func eachLine(r io.Reader, do func([]byte) error) error {
 			return err
 		}
 	}
-	return s.Err()
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("the answer broke off: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	return nil
 }
