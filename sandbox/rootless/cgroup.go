@@ -151,14 +151,44 @@ func (c Cgroups) Remove() error {
 }
 
 // End kills what is left in one sandbox's groups and removes them. It is for what runc has not
-// ended itself, and does nothing where nothing is left.
+// ended itself, and does nothing where nothing is left. It must run in a pid namespace that shows
+// the processes.
 func (c Cgroups) End(ctx context.Context, id string) error {
-	for wait := time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+	return untilNil(ctx, func() error {
 		var errs []error
 		for _, dir := range c.Dirs {
 			errs = append(errs, endGroup(filepath.Join(dir, id)))
 		}
-		err := errors.Join(errs...)
+		return errors.Join(errs...)
+	})
+}
+
+// Clear is End for every sandbox there is a group of, also for those of an earlier life.
+func (c Cgroups) Clear(ctx context.Context) error {
+	return untilNil(ctx, func() error {
+		var errs []error
+		for _, dir := range c.Dirs {
+			for _, group := range subgroups(dir) {
+				errs = append(errs, endGroup(group))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Thaw lets every sandbox run again, so that it can die.
+func (c Cgroups) Thaw() {
+	for _, dir := range c.Dirs {
+		for _, group := range subgroups(dir) {
+			thaw(group)
+		}
+	}
+}
+
+// untilNil repeats do, ever more slowly, until it succeeds or ctx ends.
+func untilNil(ctx context.Context, do func() error) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		err := do()
 		if err == nil {
 			return nil
 		}

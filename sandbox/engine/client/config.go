@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -118,6 +119,12 @@ func (c Config) lower() (engineConfig, []byte, error) {
 		ec.Cgroups = *c.Cgroups
 	} else {
 		ec.Cgroups = rootless.PrepareCgroups(cgroupName(data))
+		ctx, cancel := context.WithTimeout(context.Background(), clearTime)
+		defer cancel()
+		// An earlier engine may have died with sandboxes frozen; here their processes can be seen.
+		if err := ec.Cgroups.Clear(ctx); err != nil {
+			return engineConfig{}, nil, fmt.Errorf("end what an earlier engine has left: %w", err)
+		}
 	}
 	text, err := json.Marshal(ec)
 	return ec, text, err

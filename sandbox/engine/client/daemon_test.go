@@ -66,7 +66,11 @@ func daemon() int {
 	fds, _ := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	far := os.NewFile(uintptr(fds[1]), "lifeline")
 	l := sandboxtest.Shell("trap '' TERM; sleep 1000")
-	if _, err := e.Start(ctx, l, sandbox.Stdio{In: r, Out: null, Err: null, Lifeline: far}); err != nil {
+	i, err := e.Start(ctx, l, sandbox.Stdio{In: r, Out: null, Err: null, Lifeline: far})
+	if err == nil && e.Cgroups().Freeze {
+		err = i.Freeze(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -129,6 +129,10 @@ func TestKillingTheEngineLeavesNothing(t *testing.T) {
 	if len(pids) < 4 {
 		t.Fatalf("only %v below the engine", pids)
 	}
+	// Frozen processes are the hardest to end.
+	if err := i.Freeze(within(t)); err != nil && e.Cgroups().Freeze {
+		t.Fatal(err)
+	}
 	if err := unix.Kill(e.PID(), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -115,18 +115,19 @@ func (e *Engine) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// follow waits for the process and removes the control groups its sandboxes may have left.
+// follow waits for the process and takes back the control groups its sandboxes may have left.
 func (e *Engine) follow() {
 	e.err = e.cmd.Wait()
-	// The kernel kills what is left of the pid namespace; the last of it may take a moment to go.
-	for deadline := time.Now().Add(5 * time.Second); ; {
-		if err := e.cgroups.RemoveAll(); err == nil || time.Now().After(deadline) {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), clearTime)
+	defer cancel()
+	// What cannot be removed now is found again at the next start.
+	_ = e.cgroups.Clear(ctx)
+	_ = e.cgroups.RemoveAll()
 	close(e.done)
 }
+
+// clearTime is what the kernel gets to end the last processes of an ended pid namespace.
+const clearTime = 5 * time.Second
 
 // Done is closed when the process has ended, however it ended, and nothing of its sandboxes is left.
 func (e *Engine) Done() <-chan struct{} { return e.done }

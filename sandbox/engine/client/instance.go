@@ -44,6 +44,9 @@ func (i *instance) follow() {
 	defer close(i.ended)
 	exit, err := call[sandbox.Exit](context.Background(), i.engine, http.MethodGet, i.path("/wait"), nil)
 	if errdefs.IsUnavailable(err) {
+		// Under control groups of version 1 even SIGKILL waits for a frozen process to be thawed, and
+		// the engine's end for that process.
+		i.engine.cgroups.Thaw()
 		<-i.engine.done
 		exit, err = sandbox.Exit{Code: 137, Reason: "engine gone", At: time.Now()}, nil
 	}
