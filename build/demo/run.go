@@ -81,8 +81,7 @@ func (p *process) stop(patience time.Duration) error {
 		return err
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
-		_ = <-p.done
-		return fmt.Errorf("%s did not end within %s", filepath.Base(p.cmd.Path), patience)
+		return fmt.Errorf("%s did not end within %s and was killed: %w", filepath.Base(p.cmd.Path), patience, <-p.done)
 	}
 }
 
