@@ -178,8 +178,8 @@ func TestKillingTheDaemonLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = d.Wait()
+	e := engineIn(t, data) // at once, and with the control groups of the last life
 	eventually(t, 10*time.Second, "every process is gone", func() bool { return len(alive(pids)) == 0 })
-	e := engineIn(t, data) // its control groups are those of the last life
 	if n := cgroupsLeft(e); n > 0 {
 		t.Errorf("%d control groups left", n)
 	}
