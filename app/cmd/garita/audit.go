@@ -60,8 +60,12 @@ func (c *cli) eventLine(e api.AuditEvent) string {
 			about = append(about, safe(s))
 		}
 	}
-	return c.style.dim(pad(itoa(int(e.Seq)), 6)+"  "+e.At.Local().Format("2006-01-02 15:04:05")) +
-		"  " + pad(safe(e.Kind), 20) + "  " + strings.Join(about, "  ") + "  " + c.style.dim(gist(e))
+	return words(c.eventHead(e), strings.Join(about, "  ")+" ", c.style.dim(gist(e)))
+}
+
+// eventHead is an event's number, time and kind.
+func (c *cli) eventHead(e api.AuditEvent) string {
+	return c.style.dim(pad(itoa(int(e.Seq)), 6)+"  "+e.At.Local().Format("2006-01-02 15:04:05")) + "  " + pad(safe(e.Kind), 20)
 }
 
 func pad(text string, width int) string {
@@ -164,7 +168,7 @@ func (c *cli) auditShowCommand() *cobra.Command {
 		c.showCall(call)
 		printTo(c.out, "\n%s\n", c.style.dim("in the record:"))
 		for _, e := range events {
-			printTo(c.out, "%s\n", c.eventLine(api.AuditEvent{Seq: e.Seq, At: e.At, Kind: e.Kind}))
+			printTo(c.out, "%s\n", c.eventHead(e))
 			if body := indented(e.Body); body != "null" {
 				printTo(c.out, "%s\n", c.style.dim(indentText(body, "        ")))
 			}
