@@ -20,7 +20,7 @@ func Check(got sandbox.Package, want *sandbox.Package) error {
 		{"the digest of its dependencies", string(got.Tree), string(want.Tree)},
 	} {
 		if c.got != c.want {
-			return fmt.Errorf("%s@%s is not what garita.lock says: %s is %s, the lock has %s: %w",
+			return fmt.Errorf("%s@%s is not what garita.lock says: %s is %s, the lock has %s; to take the new one, remove the entry from garita.lock: %w",
 				want.Name, want.Version, c.what, c.got, c.want, errdefs.ErrFailedPrecondition)
 		}
 	}

@@ -301,6 +301,63 @@ func TestAnInterruptedInstallLeavesNothingAndStartsClean(t *testing.T) {
 	}
 }
 
+// nvmNode makes a version of node as nvm keeps it, from the system's.
+func nvmNode(t *testing.T, home string) string {
+	t.Helper()
+	npm, err := filepath.EvalSymlinks("/usr/bin/npm")
+	if err != nil || !strings.HasSuffix(npm, "/npm/bin/npm-cli.js") {
+		t.Skip("the system has no npm to make one from")
+	}
+	root := filepath.Join(home, ".nvm/versions/node/v99.1.0")
+	if err := os.MkdirAll(filepath.Join(root, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(root, "lib/node_modules/npm"), os.DirFS(filepath.Dir(filepath.Dir(npm)))); err != nil {
+		t.Skipf("npm cannot be copied: %v", err)
+	}
+	body, err := os.ReadFile("/usr/bin/node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "bin/node"), body, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cli := filepath.Join(root, "lib/node_modules/npm/bin/npm-cli.js")
+	if err := os.Chmod(cli, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../lib/node_modules/npm/bin/npm-cli.js", filepath.Join(root, "bin/npm")); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestInstallWithTheNodeOfAVersionManager(t *testing.T) {
+	e := startEngine(t)
+	r := newRegistry(t)
+	r.server(t)
+	home := t.TempDir()
+	root := nvmNode(t, home)
+	in := newInstall(t, e, client.RegistryConfig{Default: r.URL})
+	in.Toolchain = func() (string, error) { return client.FindToolchain(home, root+"/bin:/usr/bin") }
+	p, err := in.Install(t.Context(), serverRef, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Entry[0] != root+"/bin/node" {
+		t.Errorf("it is started by %s", p.Entry[0])
+	}
+	l := sandboxtest.Shell("")
+	l.Argv, l.Package, l.Root.Toolchain = p.Entry, &p, root
+	i, pipes := sandboxtest.Start(t, e, l)
+	if got := pipes.Line(t, "?"); !strings.HasPrefix(got, "from dep|") {
+		t.Errorf("the server says %q", got)
+	}
+	if err := i.Stop(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAnInstallThatDiesWithTheEngineStartsClean(t *testing.T) {
 	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
 	data := t.TempDir()
