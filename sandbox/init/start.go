@@ -24,7 +24,7 @@ func start(l handoff.Request, f files) (pid int, err error) {
 		return 0, err
 	}
 	if info, err := os.Stat(l.Dir); err != nil || !info.IsDir() {
-		return 0, &failure{handoff.NotFound, "no such directory inside: " + l.Dir}
+		return 0, &failure{handoff.NotFound, "no directory " + l.Dir + " inside the sandbox"}
 	}
 	if l.Data != 0 { // init keeps it too: it is small
 		limit := unix.Rlimit{Cur: l.Data, Max: l.Data}
@@ -44,12 +44,21 @@ func start(l handoff.Request, f files) (pid int, err error) {
 	return pid, nil
 }
 
+// executing says which of the things that the kernel reports alike is wrong.
 func executing(path string, err error) error {
-	kind := handoff.Other
-	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC) {
-		kind = handoff.NotFound
+	_, statErr := os.Stat(path)
+	switch {
+	case errors.Is(err, syscall.ENOENT) && statErr == nil:
+		return &failure{handoff.NotFound, path + " is there, but its interpreter or loader is not"}
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
+		return &failure{handoff.NotFound, "no program " + path + " inside the sandbox"}
+	case errors.Is(err, syscall.EACCES):
+		return &failure{handoff.NotFound, path + " is not executable"}
+	case errors.Is(err, syscall.ENOEXEC):
+		return &failure{handoff.NotFound, path + " is not a program for this machine"}
+	default:
+		return &failure{handoff.Other, "execute " + path + ": " + err.Error()}
 	}
-	return &failure{kind, "execute " + path + ": " + err.Error()}
 }
 
 // lookPath finds a program as a shell would, by the server's own PATH.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
 	"github.com/garita-dev/garita/sandbox/engine/client"
@@ -144,6 +145,38 @@ func TestKillingTheEngineLeavesNothing(t *testing.T) {
 		t.Errorf("%d control groups left", n)
 	}
 	sweepsToZero(t, engineIn(t, data)) // and the next life finds nothing of the last one
+}
+
+// TestKillingTheEngineInTheMiddleOfAStartLeavesNothing kills it ever later after the request.
+func TestKillingTheEngineInTheMiddleOfAStartLeavesNothing(t *testing.T) {
+	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
+	data, folder := t.TempDir(), folderWith(t, map[string]string{"a": "a"})
+	for step := range 6 {
+		e := engineIn(t, data)
+		timer := time.AfterFunc(time.Duration(step)*40*time.Millisecond, func() { _ = unix.Kill(e.PID(), unix.SIGKILL) })
+		l := sandboxtest.Shell("exec cat")
+		l.Folders, l.Volume = snapshotOf(folder), "v"
+		_, _, err := sandboxtest.TryStart(t, e, l)
+		<-e.Done()
+		timer.Stop()
+		if err != nil && !errdefs.IsUnavailable(err) {
+			t.Errorf("the start failed with %v, want Unavailable", err)
+		}
+		if n := cgroupsLeft(e); n > 0 {
+			t.Errorf("step %d: %d control groups left", step, n)
+		}
+	}
+	sweepsToZero(t, engineIn(t, data))
+}
+
+func TestOrphansInsideAreReaped(t *testing.T) {
+	e := shared(t)
+	i, p := sandboxtest.Start(t, e, sandboxtest.Shell(`for i in 1 2 3 4 5 6 7 8 9 10; do (sleep 0 & sleep 0 &); done; echo done; exec cat`))
+	p.Next(t)
+	init := hostPID(t, e, i.Info().PID)
+	eventually(t, 20*time.Second, "only init and the server are left, and no zombie", func() bool {
+		return len(descendants(t, init)) == 2
+	})
 }
 
 func TestLettingTheLifelineGoEndsTheSandbox(t *testing.T) {
