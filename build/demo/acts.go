@@ -56,9 +56,13 @@ func (s *stage) everything(context.Context) error {
 	return errors.Join(err, c.leave())
 }
 
-func (s *stage) read(context.Context) (err error) {
+func (s *stage) read(ctx context.Context) (err error) {
 	act("An agent uses the server “files”. A read passes without a question.")
 	if s.session, err = s.attach("files"); err != nil {
+		return err
+	}
+	say("Its sandbox, and the limits that are in force:")
+	if err := s.run(ctx, "server", "show", "files"); err != nil {
 		return err
 	}
 	r, err := s.session.do(order{Tool: "read_text_file", Args: map[string]any{"path": filepath.Join(s.shop, "README.md")}})
@@ -158,29 +162,45 @@ func (s *stage) answer(ctx context.Context) error {
 			return err
 		}
 	}
-	select {
-	case r := <-s.waiting:
-		say("The waiting call returns to the agent:")
-		quote(r.Text)
-		if r.Failed {
-			return errors.New("the write did not go through")
-		}
-		return nil
-	case <-time.After(11 * time.Minute):
-		return errors.New("nobody answered within ten minutes")
-	case <-ctx.Done():
-		return ctx.Err()
+	r, err := s.answered(ctx)
+	if err != nil {
+		return err
 	}
+	say("The waiting call returns to the agent:")
+	quote(r.Text)
+	if r.Failed {
+		return errors.New("the write did not go through")
+	}
+	return nil
 }
 
-// link opens the page, or prints its link; it lives a minute, so a new one comes while nobody has answered.
+// answered waits for the call to return; while nobody answers, there is a fresh link each minute.
+func (s *stage) answered(ctx context.Context) (reply, error) {
+	fresh := time.NewTicker(time.Minute)
+	defer fresh.Stop()
+	for range 10 {
+		select {
+		case r := <-s.waiting:
+			return r, nil
+		case <-fresh.C:
+			if err := s.link(ctx); err != nil {
+				return reply{}, err
+			}
+		case <-ctx.Done():
+			return reply{}, ctx.Err()
+		}
+	}
+	return reply{}, errors.New("nobody answered within ten minutes")
+}
+
+// link opens the page where there is a desktop, and prints its link, which lives for a minute.
 func (s *stage) link(ctx context.Context) error {
 	out, err := s.command(ctx, "ui")
 	if err != nil {
 		return err
 	}
 	write("\n   \x1b[1m%s\x1b[0m\n", strings.TrimSpace(out))
-	say("The link works once and for a minute; a new one: GARITA_HOME=%s %s ui", s.home(), s.garita)
+	say("The link works once and for a minute; then there will be a fresh one.")
 	return nil
 }
 
