@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ func (c *cli) callCommand() *cobra.Command {
 		if err := c.running(cmd.Context()); err != nil {
 			return err
 		}
-		stop := c.showProgress(cmd.Context())
+		stop := c.showProgress(cmd.Context(), c.tellQuestion(cmd.Context(), call))
 		res, err := c.client.CallTool(cmd.Context(), call)
 		stop()
 		if err != nil {
@@ -41,6 +42,22 @@ func (c *cli) callCommand() *cobra.Command {
 		return c.showResult(res, *asJSON)
 	}
 	return cmd
+}
+
+// tellQuestion says, once for each, that the call waits for a person.
+func (c *cli) tellQuestion(ctx context.Context, call api.ToolCall) func(api.Event) {
+	told := map[string]bool{}
+	return func(e api.Event) {
+		if e.Kind != "approval" || told[e.ID] {
+			return
+		}
+		a, err := c.client.Approval(ctx, e.ID)
+		if err != nil || a.State != "pending" || a.Call.Server != call.Server || a.Call.Tool != call.Tool {
+			return
+		}
+		told[e.ID] = true
+		printTo(c.err, "waits for a person: garita approvals approve %s\n", safe(short(e.ID)))
+	}
 }
 
 // arguments reads a JSON object.

@@ -307,3 +307,13 @@ func TestLogPath(t *testing.T) {
 		}
 	}
 }
+
+func TestShownLeavesOutWhatIsHeldBack(t *testing.T) {
+	d := api.WorkspaceDiff{Files: []api.FileDiff{
+		{Change: api.Change{Folder: "/w", Path: "a/b"}},
+		{Change: api.Change{Folder: "/w", Path: "c", Held: "why"}},
+	}}
+	if got := shown(d); len(got) != 1 || got[0] != "/w/a/b" {
+		t.Errorf("got %v", got)
+	}
+}

@@ -7,11 +7,19 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 )
 
-// showProgress tells on standard error what long work is at, until stop is called.
-func (c *cli) showProgress(ctx context.Context) (stop func()) {
+// showProgress tells on standard error what long work is at, and hands each event to others, until
+// stop is called.
+func (c *cli) showProgress(ctx context.Context, others ...func(api.Event)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { c.follow(ctx, c.tellProgress()) })
+	tell := append([]func(api.Event){c.tellProgress()}, others...)
+	wg.Go(func() {
+		c.follow(ctx, func(e api.Event) {
+			for _, t := range tell {
+				t(e)
+			}
+		})
+	})
 	return func() {
 		cancel()
 		wg.Wait()

@@ -184,12 +184,14 @@ func (c *cli) workspaceChangeCommand(verb, short string, do change) *cobra.Comma
 		if err := c.reachable(ctx); err != nil {
 			return err
 		}
+		paths := args[1:]
 		if !yes {
-			if err := c.review(ctx, cmd.CommandPath(), verb, args, agent); err != nil {
+			var err error
+			if paths, err = c.review(ctx, cmd.CommandPath(), verb, args, agent); err != nil {
 				return err
 			}
 		}
-		done, err := do(ctx, args[0], api.ApplyRequest{Agent: agent, Paths: args[1:]})
+		done, err := do(ctx, args[0], api.ApplyRequest{Agent: agent, Paths: paths})
 		switch {
 		case err != nil:
 			return err
@@ -202,18 +204,33 @@ func (c *cli) workspaceChangeCommand(verb, short string, do change) *cobra.Comma
 	return cmd
 }
 
-// review shows all that differs and asks.
-func (c *cli) review(ctx context.Context, command, verb string, args []string, agent string) error {
+// review shows all that differs, asks, and returns the paths that were agreed to: what comes to be
+// in the workspace meanwhile is not among them.
+func (c *cli) review(ctx context.Context, command, verb string, args []string, agent string) ([]string, error) {
 	d, err := c.client.WorkspaceDiff(ctx, args[0], agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.showDiff(d)
-	what := "all of it"
-	if len(args) > 1 {
-		what = count(len(args)-1, "path")
+	paths, what := args[1:], count(len(args)-1, "path")
+	if len(paths) == 0 {
+		paths, what = shown(d), "all of it"
 	}
-	return c.confirm(command, "\n"+strings.ToUpper(verb[:1])+verb[1:]+" "+what+"?", false)
+	if len(paths) == 0 {
+		return nil, errDeclined
+	}
+	return paths, c.confirm(command, "\n"+strings.ToUpper(verb[:1])+verb[1:]+" "+what+"?", false)
+}
+
+// shown are the paths in d, but for those held back.
+func shown(d api.WorkspaceDiff) []string {
+	var paths []string
+	for _, f := range d.Files {
+		if f.Held == "" {
+			paths = append(paths, filepath.Join(f.Folder, f.Path))
+		}
+	}
+	return paths
 }
 
 func (c *cli) showApplied(verb string, r api.ApplyResult) {
