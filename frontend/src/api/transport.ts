@@ -28,7 +28,7 @@ declare global {
 }
 
 /** inWindow says whether this page is the window's, not a browser's. */
-export function inWindow(): boolean {
+function inWindow(): boolean {
   return typeof window.runtime?.EventsOn === "function";
 }
 

@@ -26,8 +26,6 @@ const paths = {
   system: "M2.500 3.500h11v7h-11zM6 13h4M8 10.500V13",
   file: "M4 2.500h5l3 3v8H4zM9 2.500v3h3",
   folder: "M2.500 4h4l1.300 1.500h5.700v7h-11z",
-  back: "M13 8H3.500M7.500 4l-4 4 4 4",
-  snow: "M8 2v12M2.800 5l10.400 6M13.200 5 2.800 11",
 } as const;
 
 export type IconName = keyof typeof paths;

@@ -9,6 +9,8 @@ import type { Told } from "@/ui/failure";
 interface Props {
   approval: Approval;
   armed: boolean;
+  /** Whether what is shown is not what it was when the dialog opened. */
+  changed: boolean;
   sending: boolean;
   problem: Told | undefined;
   send: (approve: boolean) => void;
@@ -19,7 +21,7 @@ const button =
 
 /** Actions are the last line of the question. Focus rests on Deny; Approve can be reached only
  * once it has armed. The buttons stay where they are whatever happens to the request. */
-export function Actions({ approval, armed, sending, problem, send }: Props) {
+export function Actions({ approval, armed, changed, sending, problem, send }: Props) {
   const t = useT();
   const deny = useRef<HTMLButtonElement>(null);
   const approve = useRef<HTMLButtonElement>(null);
@@ -80,7 +82,7 @@ export function Actions({ approval, armed, sending, problem, send }: Props) {
         </button>
       </div>
       <div role="status" className="mt-2.5 flex min-h-[20px] items-center gap-3 text-sm text-ink3">
-        <Standing approval={approval} armed={armed} sending={sending} problem={problem} />
+        <Standing approval={approval} armed={armed} changed={changed} sending={sending} problem={problem} />
       </div>
     </div>
   );
@@ -93,7 +95,7 @@ const ended: Record<string, Key> = {
   withdrawn: "approval.withdrawn",
 };
 
-function Standing({ approval, armed, sending, problem }: Omit<Props, "send">) {
+function Standing({ approval, armed, changed, sending, problem }: Omit<Props, "send">) {
   const t = useT();
   if (sending) return <span>{t("approval.sending")}</span>;
   const end = ended[approval.state];
@@ -116,6 +118,7 @@ function Standing({ approval, armed, sending, problem }: Omit<Props, "send">) {
   }
   return (
     <>
+      {changed && <span className="font-[550] text-wait">{t("approval.changed")}</span>}
       <span className="flex items-center gap-1.5">
         <Key name="D" /> {t("approval.hint.deny")}
       </span>

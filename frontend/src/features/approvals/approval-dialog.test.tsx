@@ -105,6 +105,7 @@ describe("the approval dialog", () => {
     await screen.findByText("15 writes by files this week");
     expect((approve() as HTMLButtonElement).disabled).toBe(true);
     expect(document.activeElement).toBe(deny());
+    expect(screen.getByText("Something changed since you opened this; look again.")).toBeTruthy();
     await pass(armAfter + 50);
     expect((approve() as HTMLButtonElement).disabled).toBe(false);
   });

@@ -19,7 +19,10 @@ export function ApprovalDialog({ id, close }: { id: string; close: () => void })
   const approval = found.data?.approval;
   const open = approval?.state === "pending" && !answer.isPending && !answer.isSuccess;
   // Answers are to what stands here: everything of it, and whether the arguments are unfolded.
-  const armed = useArmed(open ? JSON.stringify([approval, found.data?.raw, unfolded]) : undefined);
+  const content = JSON.stringify([approval, found.data?.raw]);
+  const armed = useArmed(open ? `${unfolded} ${content}` : undefined);
+  const [first, setFirst] = useState<string>();
+  if (open && first === undefined) setFirst(content);
 
   const send = (approve: boolean) => {
     if (!approval || !armed || !open) return;
@@ -40,6 +43,7 @@ export function ApprovalDialog({ id, close }: { id: string; close: () => void })
         <>
           <Question approval={approval} raw={found.data.raw} unfolded={unfolded} unfold={setUnfolded} />
           <Actions
+            changed={open && first !== undefined && first !== content}
             approval={approval}
             armed={armed}
             sending={answer.isPending}

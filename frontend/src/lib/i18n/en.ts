@@ -8,7 +8,6 @@ export const en = {
   "nav.record": "Record",
   "nav.doctor": "Doctor",
   "nav.skip": "Skip to the page",
-  "nav.settings": "Appearance",
 
   "foot.servers_one": "{n} server",
   "foot.servers_other": "{n} servers",
@@ -100,7 +99,6 @@ export const en = {
   "home.warnings": "To know",
   "home.today_one": "{n} call today",
   "home.today_other": "{n} calls today",
-  "home.since": "since {time}",
   "home.agent": "{agent}, since {time}",
 
   "welcome.title": "Put your servers behind walls",
@@ -184,8 +182,8 @@ export const en = {
   "approval.hint.deny": "deny",
   "approval.hint.tab": "to Approve, once it has armed",
   "approval.arming": "The buttons arm in a moment",
+  "approval.changed": "Something changed since you opened this; look again.",
   "approval.armed": "The buttons are armed",
-  "approval.changed": "Something changed; look again",
   "approval.sending": "Sending your answer…",
   "approval.approved": "Approved. The call goes on.",
   "approval.denied": "Denied. Nothing was sent to the server.",
@@ -194,7 +192,6 @@ export const en = {
   "approval.answeredBy": "by {who}",
   "approval.failed": "The answer was not taken",
   "approval.repeated": "A key stands more than once in the arguments: {keys}. The server decides which one counts.",
-  "approval.long": "The whole text is shown; it scrolls.",
   "approval.gone": "This question is gone",
 
   "servers.empty": "No server is configured",
@@ -205,8 +202,6 @@ export const en = {
   "servers.runs": "Runs",
   "servers.workspace": "Workspace",
   "servers.limits": "Limits in force",
-  "servers.instances_one": "{n} sandbox",
-  "servers.instances_other": "{n} sandboxes",
   "servers.overview": "Overview",
   "servers.log": "Log",
   "servers.command": "Command",
@@ -263,7 +258,6 @@ export const en = {
   "workspaces.discarded_other": "{n} changes discarded.",
   "workspaces.left_one": "{n} left out.",
   "workspaces.left_other": "{n} left out.",
-  "workspaces.pick": "Choose a file to see what changed in it.",
   "workspaces.count.added": "{n} added",
   "workspaces.count.changed": "{n} changed",
   "workspaces.count.deleted": "{n} deleted",
@@ -310,5 +304,4 @@ export const en = {
 
   "diff.label": "Changes of {path}",
   "diff.none": "There is no text to compare.",
-  "unit.gone": "nowhere",
 } as const;

@@ -10,7 +10,6 @@ export const es: Record<keyof typeof en, string> = {
   "nav.record": "Registro",
   "nav.doctor": "Diagnóstico",
   "nav.skip": "Saltar a la página",
-  "nav.settings": "Apariencia",
 
   "foot.servers_one": "{n} servidor",
   "foot.servers_other": "{n} servidores",
@@ -102,7 +101,6 @@ export const es: Record<keyof typeof en, string> = {
   "home.warnings": "Conviene saber",
   "home.today_one": "{n} llamada hoy",
   "home.today_other": "{n} llamadas hoy",
-  "home.since": "desde las {time}",
   "home.agent": "{agent}, desde las {time}",
 
   "welcome.title": "Pon tus servidores tras un muro",
@@ -186,8 +184,8 @@ export const es: Record<keyof typeof en, string> = {
   "approval.hint.deny": "denegar",
   "approval.hint.tab": "hasta Aprobar, cuando se active",
   "approval.arming": "Los botones se activan enseguida",
+  "approval.changed": "Algo cambió desde que lo abriste; míralo de nuevo.",
   "approval.armed": "Los botones están activos",
-  "approval.changed": "Algo cambió; míralo de nuevo",
   "approval.sending": "Enviando tu respuesta…",
   "approval.approved": "Aprobada. La llamada sigue.",
   "approval.denied": "Denegada. No se envió nada al servidor.",
@@ -196,7 +194,6 @@ export const es: Record<keyof typeof en, string> = {
   "approval.answeredBy": "por {who}",
   "approval.failed": "La respuesta no se aceptó",
   "approval.repeated": "Una clave aparece más de una vez en los argumentos: {keys}. El servidor decide cuál vale.",
-  "approval.long": "Se muestra el texto entero; se desplaza.",
   "approval.gone": "Esta pregunta ya no está",
 
   "servers.empty": "No hay ningún servidor configurado",
@@ -207,8 +204,6 @@ export const es: Record<keyof typeof en, string> = {
   "servers.runs": "Ejecuta",
   "servers.workspace": "Espacio",
   "servers.limits": "Límites vigentes",
-  "servers.instances_one": "{n} sandbox",
-  "servers.instances_other": "{n} sandboxes",
   "servers.overview": "Resumen",
   "servers.log": "Salida",
   "servers.command": "Orden",
@@ -265,7 +260,6 @@ export const es: Record<keyof typeof en, string> = {
   "workspaces.discarded_other": "{n} cambios descartados.",
   "workspaces.left_one": "{n} quedó fuera.",
   "workspaces.left_other": "{n} quedaron fuera.",
-  "workspaces.pick": "Elige un archivo para ver qué cambió en él.",
   "workspaces.count.added": "{n} añadidos",
   "workspaces.count.changed": "{n} cambiados",
   "workspaces.count.deleted": "{n} borrados",
@@ -312,5 +306,4 @@ export const es: Record<keyof typeof en, string> = {
 
   "diff.label": "Cambios de {path}",
   "diff.none": "No hay texto que comparar.",
-  "unit.gone": "en ninguna parte",
 };
