@@ -64,7 +64,11 @@ func (d *Daemon) workspace(ctx context.Context, server, agent string) (store.Wor
 			found = append(found, w)
 		}
 	}
-	return d.theOne(ctx, s, agent, found)
+	w, err := d.theOne(ctx, s, agent, found)
+	if err != nil {
+		return w, err
+	}
+	return w, d.effects.Settle(ctx, approvals.Call{Workspace: w.ID, Server: w.Server, Principal: w.Principal})
 }
 
 // theOne chooses among workspaces: one alone, or else the only one in which something has changed.
@@ -106,6 +110,10 @@ func (d *Daemon) WorkspaceDiff(ctx context.Context, server, agent string) (api.W
 	if err != nil {
 		return api.WorkspaceDiff{}, err
 	}
+	seen, err := d.engine.MarkWorkspace(ctx, w.ID) // before the diff: what comes after was not seen
+	if err != nil {
+		return api.WorkspaceDiff{}, err
+	}
 	diffs, err := d.engine.WorkspaceDiff(ctx, w.ID)
 	if err != nil {
 		return api.WorkspaceDiff{}, err
@@ -114,13 +122,15 @@ func (d *Daemon) WorkspaceDiff(ctx context.Context, server, agent string) (api.W
 	for _, f := range diffs {
 		changes = append(changes, f.Change)
 	}
-	return api.WorkspaceDiff{Workspace: apiWorkspace(w, changes), Files: apiFileDiffs(diffs)}, nil
+	return api.WorkspaceDiff{Workspace: apiWorkspace(w, changes), Files: apiFileDiffs(diffs), Seen: string(seen)}, nil
 }
 
 // ApplyWorkspace implements httpapi.Backend: it changes the person's files, so who may not answer
 // may not do this either.
 func (d *Daemon) ApplyWorkspace(ctx context.Context, peer httpapi.Peer, server string, r api.ApplyRequest) (api.ApplyResult, error) {
-	return d.settle(ctx, peer, server, r, store.WorkspaceApplied, d.engine.ApplyWorkspace)
+	return d.settle(ctx, peer, server, r, store.WorkspaceApplied, func(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+		return d.engine.ApplyWorkspace(ctx, id, paths, sandbox.Mark(r.Seen))
+	})
 }
 
 // DiscardWorkspace implements httpapi.Backend.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/sandbox"
@@ -16,13 +18,17 @@ import (
 // workspaces is the engine's side of finding what a call did.
 type workspaces interface {
 	MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error)
-	WorkspaceSince(ctx context.Context, id sandbox.WorkspaceID, mark sandbox.Mark) ([]sandbox.Change, error)
+	// AdvanceWorkspace tells what has changed since a mark, and the mark of now. NotFound: a mark of
+	// another life of the engine.
+	AdvanceWorkspace(ctx context.Context, id sandbox.WorkspaceID, from sandbox.Mark) ([]sandbox.Change, sandbox.Mark, error)
 	HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error
 }
 
 // demoter takes from a tool the right to pass as a read.
 type demoter interface {
 	Demote(ctx context.Context, d store.Demotion) error
+	// Unattributed records changes that were made while no call was under way.
+	Unattributed(ctx context.Context, c approvals.Call, changes []sandbox.Change) error
 }
 
 // effects knows which calls are under way in which workspace. Calls that may write take turns; a
@@ -33,13 +39,14 @@ type effects struct {
 
 	mu    sync.Mutex // guards the fields below
 	under map[sandbox.WorkspaceID]map[approvals.CallID]*watch
+	left  map[sandbox.WorkspaceID]sandbox.Mark  // where the last call left a workspace
 	turns map[sandbox.WorkspaceID]chan struct{} // holds one token while nobody writes
 }
 
 func newEffects(w workspaces, d demoter) *effects {
 	return &effects{
 		workspaces: w, demoter: d,
-		under: map[sandbox.WorkspaceID]map[approvals.CallID]*watch{},
+		under: map[sandbox.WorkspaceID]map[approvals.CallID]*watch{}, left: map[sandbox.WorkspaceID]sandbox.Mark{},
 		turns: map[sandbox.WorkspaceID]chan struct{}{},
 	}
 }
@@ -71,15 +78,55 @@ func (e *effects) Watch(ctx context.Context, c approvals.Call, d approvals.Decis
 			return nil, err
 		}
 	}
-	e.enter(w) // before the mark: who writes after it has met us
-	mark, err := e.workspaces.MarkWorkspace(ctx, c.Workspace)
+	left := e.enter(w) // before the mark: who writes after it has met us
+	mark, err := e.begin(ctx, c, left)
 	if err != nil {
-		e.leave(w)
+		e.leave(w, "")
 		w.done()
 		return nil, fmt.Errorf("note the workspace before %s: %w", c.Tool, err)
 	}
 	w.mark = mark
 	return w, nil
+}
+
+// begin marks a workspace before a call. What was written since the last call left it is nobody's:
+// a server may answer first and write later. It is held back and recorded.
+func (e *effects) begin(ctx context.Context, c approvals.Call, left sandbox.Mark) (sandbox.Mark, error) {
+	if left == "" {
+		return e.workspaces.MarkWorkspace(ctx, c.Workspace)
+	}
+	changes, mark, err := e.workspaces.AdvanceWorkspace(ctx, c.Workspace, left)
+	switch {
+	case errdefs.IsNotFound(err):
+		return e.workspaces.MarkWorkspace(ctx, c.Workspace)
+	case err != nil || len(changes) == 0:
+		return mark, err
+	}
+	if err := e.workspaces.HoldWorkspace(ctx, c.Workspace, paths(changes), "written while no call was under way"); err != nil {
+		return "", err
+	}
+	return mark, e.demoter.Unattributed(ctx, c, changes)
+}
+
+// Settle holds back what was written since the last call, before a person looks at a workspace or
+// applies it. c names the workspace, its server and whose it is.
+func (e *effects) Settle(ctx context.Context, c approvals.Call) error {
+	e.mu.Lock()
+	busy, left := len(e.under[c.Workspace]) > 0, e.left[c.Workspace]
+	e.mu.Unlock()
+	if busy || left == "" {
+		return nil
+	}
+	mark, err := e.begin(ctx, c, left)
+	if err != nil {
+		return fmt.Errorf("see what was written between calls: %w", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.left[c.Workspace] == left {
+		e.left[c.Workspace] = mark
+	}
+	return nil
 }
 
 func (e *effects) takeTurn(ctx context.Context, w *watch) error {
@@ -100,7 +147,8 @@ func (e *effects) takeTurn(ctx context.Context, w *watch) error {
 	}
 }
 
-func (e *effects) enter(w *watch) {
+// enter counts a call in. When it is alone, it returns where the last call left the workspace.
+func (e *effects) enter(w *watch) sandbox.Mark {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	here := e.under[w.call.Workspace]
@@ -112,22 +160,28 @@ func (e *effects) enter(w *watch) {
 		other.met[w.call.ID], w.met[id] = w.writes, other.writes
 	}
 	here[w.call.ID] = w
+	if len(here) > 1 {
+		return ""
+	}
+	return e.left[w.call.Workspace]
 }
 
-func (e *effects) leave(w *watch) {
+// leave counts a call out; the last one leaves its mark, "" when there is none.
+func (e *effects) leave(w *watch, mark sandbox.Mark) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.under[w.call.Workspace], w.call.ID)
 	if len(e.under[w.call.Workspace]) == 0 {
 		delete(e.under, w.call.Workspace)
+		e.left[w.call.Workspace] = mark
 	}
 }
 
 // Stop implements gateway.Watch.
 func (w *watch) Stop(ctx context.Context) (gateway.Seen, error) {
 	defer w.done()
-	changes, err := w.effects.workspaces.WorkspaceSince(ctx, w.call.Workspace, w.mark)
-	w.effects.leave(w)
+	changes, mark, err := w.effects.workspaces.AdvanceWorkspace(ctx, w.call.Workspace, w.mark)
+	w.effects.leave(w, mark)
 	if err != nil {
 		return gateway.Seen{}, fmt.Errorf("see what %s changed: %w", w.call.Tool, err)
 	}

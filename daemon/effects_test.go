@@ -19,12 +19,14 @@ type overlay struct {
 }
 
 func (o *overlay) MarkWorkspace(context.Context, sandbox.WorkspaceID) (sandbox.Mark, error) {
-	return sandbox.Mark(make([]byte, len(o.changes))), o.err
+	return o.now(), o.err
 }
 
-func (o *overlay) WorkspaceSince(_ context.Context, _ sandbox.WorkspaceID, m sandbox.Mark) ([]sandbox.Change, error) {
-	return o.changes[len(m):], o.err
+func (o *overlay) AdvanceWorkspace(_ context.Context, _ sandbox.WorkspaceID, m sandbox.Mark) ([]sandbox.Change, sandbox.Mark, error) {
+	return o.changes[len(m)-1:], o.now(), o.err
 }
+
+func (o *overlay) now() sandbox.Mark { return sandbox.Mark(make([]byte, len(o.changes)+1)) }
 
 func (o *overlay) HoldWorkspace(_ context.Context, _ sandbox.WorkspaceID, paths []string, _ string) error {
 	o.held = append(o.held, paths...)
@@ -39,6 +41,11 @@ type demoted []store.Demotion
 
 func (d *demoted) Demote(_ context.Context, x store.Demotion) error {
 	*d = append(*d, x)
+	return nil
+}
+
+func (d *demoted) Unattributed(_ context.Context, _ approvals.Call, changes []sandbox.Change) error {
+	*d = append(*d, store.Demotion{Reason: "unattributed", Tool: changes[0].Path})
 	return nil
 }
 
@@ -141,6 +148,26 @@ func TestWithoutAMarkNothingIsCalled(t *testing.T) {
 	}
 	if len(e.under) != 0 {
 		t.Error("the call is still counted as under way")
+	}
+}
+
+func TestWhatIsWrittenAfterTheAnswerIsNobodys(t *testing.T) {
+	o, d := &overlay{}, &demoted{}
+	e := newEffects(o, d)
+	first, _ := e.Watch(t.Context(), call("c1"), asRead)
+	if seen, _ := first.Stop(t.Context()); len(seen.Changes) != 0 {
+		t.Fatalf("saw %+v in a call that wrote nothing", seen.Changes)
+	}
+	o.write("late")
+	second, err := e.Watch(t.Context(), call("c2"), asRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, _ := second.Stop(t.Context()); len(seen.Changes) != 0 {
+		t.Errorf("the next call is blamed for %+v", seen.Changes)
+	}
+	if len(o.held) != 1 || len(*d) != 1 || (*d)[0].Tool != "late" {
+		t.Errorf("held %v, recorded %v; want the late file", o.held, *d)
 	}
 }
 

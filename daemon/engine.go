@@ -229,12 +229,12 @@ func (e *engine) MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (san
 	return running.MarkWorkspace(ctx, id)
 }
 
-func (e *engine) WorkspaceSince(ctx context.Context, id sandbox.WorkspaceID, mark sandbox.Mark) ([]sandbox.Change, error) {
+func (e *engine) AdvanceWorkspace(ctx context.Context, id sandbox.WorkspaceID, from sandbox.Mark) ([]sandbox.Change, sandbox.Mark, error) {
 	running, _, err := e.get(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return running.WorkspaceSince(ctx, id, mark)
+	return running.AdvanceWorkspace(ctx, id, from)
 }
 
 func (e *engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
@@ -261,12 +261,12 @@ func (e *engine) WorkspaceDiff(ctx context.Context, id sandbox.WorkspaceID) ([]s
 	return running.WorkspaceDiff(ctx, id)
 }
 
-func (e *engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
+func (e *engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, seen sandbox.Mark) (done, left []sandbox.Change, err error) {
 	running, _, err := e.get(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return running.ApplyWorkspace(ctx, id, paths)
+	return running.ApplyWorkspaceSeen(ctx, id, paths, seen)
 }
 
 func (e *engine) DiscardWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {

@@ -56,6 +56,13 @@ func (x demotions) Demote(ctx context.Context, d store.Demotion) error {
 	return x.db.Demote(ctx, d)
 }
 
+func (x demotions) Unattributed(ctx context.Context, c approvals.Call, changes []sandbox.Change) error {
+	e := event(store.WorkspaceUnattributed, c.Principal, map[string]any{"workspace": c.Workspace, "changes": changes})
+	e.Session, e.Server = c.Session, c.Server
+	_, err := x.db.Append(ctx, e)
+	return err
+}
+
 // describe judges a tool by what classify knows.
 func describe(d protocol.ToolDefinition) gateway.Describer {
 	return classify.Prepare(definition(d)).Call

@@ -14,24 +14,26 @@ type Kind string
 
 // The kinds of event.
 const (
-	DaemonStarted      Kind = "daemon.started"
-	DaemonStopped      Kind = "daemon.stopped"
-	SessionOpened      Kind = "session.opened"
-	SessionClosed      Kind = "session.closed"
-	InstanceStarted    Kind = "instance.started"
-	InstanceEnded      Kind = "instance.ended"
-	PackageInstalled   Kind = "package.installed"
-	CallDecided        Kind = "call.decided"
-	CallFinished       Kind = "call.finished" // one per call, with everything about it
-	ApprovalAsked      Kind = "approval.asked"
-	ApprovalAnswered   Kind = "approval.answered"
-	ApprovalRefused    Kind = "approval.refused" // an answer or page link asked for by one who may not
-	ToolDemoted        Kind = "tool.demoted"
-	WorkspaceApplied   Kind = "workspace.applied"
-	WorkspaceDiscarded Kind = "workspace.discarded"
-	ConfigImported     Kind = "config.imported"
-	ConfigRestored     Kind = "config.restored"
-	AccessRefused      Kind = "access.refused" // foreign Host, Origin, or no session
+	DaemonStarted    Kind = "daemon.started"
+	DaemonStopped    Kind = "daemon.stopped"
+	SessionOpened    Kind = "session.opened"
+	SessionClosed    Kind = "session.closed"
+	InstanceStarted  Kind = "instance.started"
+	InstanceEnded    Kind = "instance.ended"
+	PackageInstalled Kind = "package.installed"
+	CallDecided      Kind = "call.decided"
+	CallFinished     Kind = "call.finished" // one per call, with everything about it
+	ApprovalAsked    Kind = "approval.asked"
+	ApprovalAnswered Kind = "approval.answered"
+	ApprovalRefused  Kind = "approval.refused" // an answer or page link asked for by one who may not
+	ToolDemoted      Kind = "tool.demoted"
+	WorkspaceApplied Kind = "workspace.applied"
+	// WorkspaceUnattributed: changes made while no call was under way, found before the next one.
+	WorkspaceUnattributed Kind = "workspace.unattributed"
+	WorkspaceDiscarded    Kind = "workspace.discarded"
+	ConfigImported        Kind = "config.imported"
+	ConfigRestored        Kind = "config.restored"
+	AccessRefused         Kind = "access.refused" // foreign Host, Origin, or no session
 )
 
 // Event is one line of the audit log. Seq counts from 1 without gaps; Hash covers every other

@@ -249,6 +249,7 @@ type Workspace struct {
 type WorkspaceDiff struct {
 	Workspace Workspace  `json:"workspace"`
 	Files     []FileDiff `json:"files"`
+	Seen      string     `json:"seen"` // send it back with an ApplyRequest: what changes after it is left out
 }
 
 // FileDiff is one change and its unified diff; Note says why there is none.
@@ -262,6 +263,7 @@ type FileDiff struct {
 type ApplyRequest struct {
 	Agent string   `json:"agent,omitempty"`
 	Paths []string `json:"paths,omitempty"` // relative to their folder, or absolute
+	Seen  string   `json:"seen,omitempty"`  // of the WorkspaceDiff that was shown; "" binds to nothing
 }
 
 // ApplyResult says what was done and what was left out, and why (Held or Stale).
