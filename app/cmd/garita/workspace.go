@@ -184,14 +184,13 @@ func (c *cli) workspaceChangeCommand(verb, short string, do change) *cobra.Comma
 		if err := c.reachable(ctx); err != nil {
 			return err
 		}
-		paths := args[1:]
+		r := api.ApplyRequest{Agent: agent, Paths: args[1:]}
 		if !yes {
-			var err error
-			if paths, err = c.review(ctx, cmd.CommandPath(), verb, args, agent); err != nil {
+			if err := c.review(ctx, cmd.CommandPath(), verb, args[0], &r); err != nil {
 				return err
 			}
 		}
-		done, err := do(ctx, args[0], api.ApplyRequest{Agent: agent, Paths: paths})
+		done, err := do(ctx, args[0], r)
 		switch {
 		case err != nil:
 			return err
@@ -204,22 +203,23 @@ func (c *cli) workspaceChangeCommand(verb, short string, do change) *cobra.Comma
 	return cmd
 }
 
-// review shows all that differs, asks, and returns the paths that were agreed to: what comes to be
-// in the workspace meanwhile is not among them.
-func (c *cli) review(ctx context.Context, command, verb string, args []string, agent string) ([]string, error) {
-	d, err := c.client.WorkspaceDiff(ctx, args[0], agent)
+// review shows all that differs, asks, and binds r to what was agreed to: what comes to be in the
+// workspace meanwhile, or changes there, is not part of it.
+func (c *cli) review(ctx context.Context, command, verb, server string, r *api.ApplyRequest) error {
+	d, err := c.client.WorkspaceDiff(ctx, server, r.Agent)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.showDiff(d)
-	paths, what := args[1:], count(len(args)-1, "path")
-	if len(paths) == 0 {
-		paths, what = shown(d), "all of it"
+	what := count(len(r.Paths), "path")
+	if len(r.Paths) == 0 {
+		r.Paths, what = shown(d), "all of it"
 	}
-	if len(paths) == 0 {
-		return nil, errDeclined
+	if len(r.Paths) == 0 {
+		return errDeclined
 	}
-	return paths, c.confirm(command, "\n"+strings.ToUpper(verb[:1])+verb[1:]+" "+what+"?", false)
+	r.Seen = d.Seen
+	return c.confirm(command, "\n"+strings.ToUpper(verb[:1])+verb[1:]+" "+what+"?", false)
 }
 
 // shown are the paths in d, but for those held back.

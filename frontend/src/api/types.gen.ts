@@ -505,6 +505,7 @@ export interface components {
         ApplyRequest: {
             agent?: string;
             paths?: string[];
+            seen?: string;
         };
         ApplyResult: {
             done: components["schemas"]["Change"][];
@@ -776,6 +777,7 @@ export interface components {
         };
         WorkspaceDiff: {
             files: components["schemas"]["FileDiff"][];
+            seen: string;
             workspace: components["schemas"]["Workspace"];
         };
     };
