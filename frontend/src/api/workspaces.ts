@@ -19,12 +19,19 @@ export function useWorkspaceDiff(workspace: Workspace | undefined) {
 
 export type WorkspaceAction = "apply" | "discard";
 
+interface Meant {
+  workspace: Workspace;
+  action: WorkspaceAction;
+  seen: string;
+  paths?: string[];
+}
+
 /** useWorkspaceAction applies changes to the host's files, or throws them away. No paths: all that is not held. */
 export function useWorkspaceAction() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ workspace, action, paths }: { workspace: Workspace; action: WorkspaceAction; paths?: string[] }) => {
-      const request: ApplyRequest = { agent: workspace.agent, ...(paths && { paths }) };
+    mutationFn: ({ workspace, action, seen, paths }: Meant) => {
+      const request: ApplyRequest = { agent: workspace.agent, seen, ...(paths && { paths }) };
       return post<ApplyResult>(`/workspaces/${encodeURIComponent(workspace.server)}/${action}`, request);
     },
     onSettled: () =>

@@ -15,11 +15,13 @@ interface Props {
   files: FileDiff[];
   /** All of the workspace, not one file that was chosen. */
   whole: boolean;
+  /** Of the difference that was shown: what came after it is left out. */
+  seen: string;
   close: (said?: string) => void;
 }
 
 /** Confirm names what an action will do before it does it. Focus rests on leaving it be. */
-export function Confirm({ workspace, action, files, whole, close }: Props) {
+export function Confirm({ workspace, action, files, whole, seen, close }: Props) {
   const t = useT();
   const act = useWorkspaceAction();
   const keep = useRef<HTMLButtonElement>(null);
@@ -29,7 +31,7 @@ export function Confirm({ workspace, action, files, whole, close }: Props) {
   const run = () =>
     act.mutate(
       // One file is named absolutely: two folders may hold the same relative path.
-      { workspace, action, ...(!whole && { paths: meant.map((f) => `${f.folder}/${f.path}`) }) },
+      { workspace, action, seen, ...(!whole && { paths: meant.map((f) => `${f.folder}/${f.path}`) }) },
       {
         onSuccess: ({ done, left }) =>
           close(

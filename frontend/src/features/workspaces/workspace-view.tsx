@@ -22,6 +22,7 @@ interface Asked {
   action: WorkspaceAction;
   files: FileDiff[];
   whole: boolean;
+  seen: string;
 }
 
 /** WorkspaceView is one workspace's changes as a tree, the diff of one, and what to do with them. */
@@ -32,7 +33,8 @@ export function WorkspaceView({ workspace, file, choose }: Props) {
   const [done, setDone] = useState<string>();
   const files = useMemo(() => found.data?.files ?? [], [found.data]);
   const chosen = files.find((f) => keyOf(f) === file) ?? files[0];
-  const ask = (action: WorkspaceAction, one?: FileDiff) => setAsked({ action, files: one ? [one] : files, whole: !one });
+  const ask = (action: WorkspaceAction, one?: FileDiff) => 
+    setAsked({ action, files: one ? [one] : files, whole: !one, seen: found.data?.seen ?? "" });
 
   return (
     <section
