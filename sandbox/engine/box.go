@@ -92,6 +92,7 @@ func (e *Engine) reserve(l sandbox.Launch) (*box, error) {
 	}
 	e.boxes[l.ID] = b
 	e.wg.Add(1)
+	e.settle.Reset(settleAfter)
 	return b, nil
 }
 
@@ -99,6 +100,9 @@ func (e *Engine) reserve(l sandbox.Launch) (*box, error) {
 func (e *Engine) forget(b *box) {
 	e.mu.Lock()
 	delete(e.boxes, b.launch.ID)
+	if !e.closing {
+		e.settle.Reset(settleAfter)
+	}
 	e.ended = append(e.ended, b)
 	if len(e.ended) > keepEnded {
 		e.ended = slices.Delete(e.ended, 0, 1)

@@ -59,7 +59,11 @@ func awaitMapping(sync *os.File) error {
 	if err := os.Setenv(stageVariable, "mount:"+strconv.Itoa(int(sync.Fd()))); err != nil {
 		return err
 	}
-	err := unix.Exec("/proc/self/exe", os.Args, os.Environ())
+	self, err := os.Executable() // by its path, so that it keeps its name in listings
+	if err != nil {
+		return err
+	}
+	err = unix.Exec(self, os.Args, os.Environ())
 	return fmt.Errorf("execute again with mapped ids: %w", err)
 }
 
