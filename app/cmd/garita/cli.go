@@ -12,22 +12,24 @@ import (
 
 // cli is what commands work with.
 type cli struct {
-	in       *os.File
-	out, err io.Writer
-	asks     bool // a person can be asked: standard input is a terminal
-	pretty   bool // standard output is a terminal
-	style    style
-	client   *api.Client
+	in        *os.File
+	out, err  io.Writer
+	asks      bool // a person can be asked: standard input is a terminal
+	pretty    bool // standard output is a terminal
+	livelyErr bool // standard error is one, too
+	style     style
+	client    *api.Client
 }
 
 func newCLI(in, out, err *os.File) *cli {
 	tty := term.IsTerminal(int(out.Fd()))
 	return &cli{
 		in: in, out: out, err: err,
-		asks:   term.IsTerminal(int(in.Fd())),
-		pretty: tty,
-		style:  style{on: tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"},
-		client: api.Default(),
+		asks:      term.IsTerminal(int(in.Fd())),
+		pretty:    tty,
+		livelyErr: term.IsTerminal(int(err.Fd())),
+		style:     style{on: tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"},
+		client:    api.Default(),
 	}
 }
 

@@ -317,3 +317,30 @@ func TestShownLeavesOutWhatIsHeldBack(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestTellProgress(t *testing.T) {
+	steps := []api.Progress{
+		{Server: "files", Step: "resolve", Message: "Found a"},
+		{Server: "files", Step: "resolve", Message: "Found \x1b[2J"},
+		{Server: "files", Step: "install", Message: strings.Repeat("x", 100)},
+		{Server: "files", Step: "install", Message: "no space", Failed: true, Final: true},
+	}
+	for name, c := range map[string]struct {
+		lively bool
+		want   string
+	}{
+		"to a file": {false, "files: resolve, Found a\nfiles: install, " + strings.Repeat("x", 100) + "\nfiles: install, no space (failed)\n"},
+		"on a terminal": {true, "\r\x1b[Kfiles: resolve, Found a\r\x1b[Kfiles: resolve, Found \\x1b[2J\r\x1b[Kfiles: install, " +
+			strings.Repeat("x", 61) + "…\r\x1b[Kfiles: install, no space (failed)\n"},
+	} {
+		cli, _, errs := testCLI(t, "")
+		cli.livelyErr = c.lively
+		tell := cli.tellProgress()
+		for _, p := range steps {
+			tell(api.Event{Kind: "progress", Progress: &p})
+		}
+		if got := errs.String(); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

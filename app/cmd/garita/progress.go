@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/garita-dev/garita/daemon/api"
 )
@@ -42,19 +43,32 @@ func (c *cli) follow(ctx context.Context, tell func(api.Event)) {
 	}
 }
 
-// tellProgress prints each step once.
+// tellProgress prints each step as it begins; on a terminal one line follows all that happens in it.
 func (c *cli) tellProgress() func(api.Event) {
 	last := ""
 	return func(e api.Event) {
 		if e.Progress == nil {
 			return
 		}
-		line := progressLine(*e.Progress)
-		if line != last {
-			printTo(c.err, "%s\n", line)
-			last = line
+		p := *e.Progress
+		if c.livelyErr {
+			printTo(c.err, "\r\x1b[K%s%s", cutLine(progressLine(p)), map[bool]string{true: "\n"}[p.Final])
+			return
+		}
+		if step := p.Server + p.Step; step != last || p.Failed {
+			printTo(c.err, "%s\n", progressLine(p))
+			last = step
 		}
 	}
+}
+
+// cutLine keeps a line from filling more than one row of a narrow terminal.
+func cutLine(line string) string {
+	const most = 78
+	if utf8.RuneCountInString(line) <= most {
+		return line
+	}
+	return string([]rune(line)[:most-1]) + "…"
 }
 
 func progressLine(p api.Progress) string {
