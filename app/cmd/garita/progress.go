@@ -24,6 +24,9 @@ func (c *cli) showProgress(ctx context.Context, others ...func(api.Event)) (stop
 	return func() {
 		cancel()
 		wg.Wait()
+		if c.livelyErr {
+			printTo(c.err, "\r\x1b[K") // what is printed next has the line to itself
+		}
 	}
 }
 
