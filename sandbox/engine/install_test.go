@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/wire"
+)
+
+func TestTurnsAreTakenOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all turns
+		var inside, most atomic.Int32
+		first, err := all.take(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			go func() {
+				leave, err := all.take(t.Context(), "a")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				most.Store(max(most.Load(), inside.Add(1)))
+				inside.Add(-1)
+				leave()
+			}()
+		}
+		synctest.Wait()
+		if most.Load() != 0 {
+			t.Error("somebody was let in while it was taken")
+		}
+		other, err := all.take(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := all.take(ctx, "a"); !errdefs.IsAborted(err) {
+			t.Errorf("waiting in vain: %v", err)
+		}
+		first()
+		synctest.Wait()
+		if most.Load() != 1 || len(all.taken) != 0 {
+			t.Errorf("%d at once, %d still taken", most.Load(), len(all.taken))
+		}
+	})
+}
+
+func TestWhichSnapshotFits(t *testing.T) {
+	ref := func(versions string) sandbox.PackageRef {
+		return sandbox.PackageRef{Ecosystem: sandbox.NPM, Name: "@s/server", Range: versions}
+	}
+	there := snapshots.Info{Name: "npm/@s/server@1.2.3/sha256:aa", Labels: map[string]string{labelOf(ref("")): "@s/server"}}
+	for name, tt := range map[string]struct {
+		req  wire.Install
+		want bool
+	}{
+		"the reference it was installed for": {wire.Install{Ref: ref("")}, true},
+		"another reference":                  {wire.Install{Ref: ref("^1")}, false},
+		"exactly its version":                {wire.Install{Ref: ref("1.2.3")}, true},
+		"the beginning of its version":       {wire.Install{Ref: ref("1.2")}, false},
+		"the lock's very own":                {wire.Install{Ref: ref("^1"), Want: &sandbox.Package{Ecosystem: sandbox.NPM, Name: "@s/server", Version: "1.2.3", Tree: "sha256:aa"}}, true},
+		"another one of the lock":            {wire.Install{Ref: ref(""), Want: &sandbox.Package{Ecosystem: sandbox.NPM, Name: "@s/server", Version: "1.2.3", Tree: "sha256:bb"}}, false},
+	} {
+		if got := fits(there, tt.req); got != tt.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
