@@ -49,7 +49,7 @@ func (s *server) holdLifeline(lifeline *os.File, drain time.Duration) {
 	}
 	s.report(handoff.Frame(handoff.Lifeline, nil))
 	_ = unix.Kill(s.pid, unix.SIGTERM)
-	time.Sleep(drain)
+	<-time.After(drain)
 	os.Exit(128 + int(unix.SIGKILL))
 }
 
