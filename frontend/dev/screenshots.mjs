@@ -33,6 +33,7 @@ const more = [
   { name: "narrow", path: "/calls", width: 820 },
   { name: "compact", path: "/", width: 420, height: 560 },
   { name: "compact-review", path: "/", review: 0, width: 420, height: 700 },
+  { name: "low", path: "/calls", review: 0, width: 900, height: 430 },
   { name: "es", path: "/", locale: "es" },
   { name: "empty-home", path: "/", scene: "empty" },
   { name: "empty-calls", path: "/calls", scene: "empty" },

@@ -52,7 +52,7 @@ export function Actions({ approval, armed, changed, sending, problem, send }: Pr
   };
 
   return (
-    <div className="border-t border-line px-[22px] pt-3.5 pb-3">
+    <div className="shrink-0 border-t border-line px-[22px] pt-3.5 pb-3">
       <div className="flex items-center gap-2">
         <span title={t("approval.scope.body")} className="min-w-0 flex-1 text-ink2">
           {t("approval.scope")}

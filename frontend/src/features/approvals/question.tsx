@@ -19,8 +19,9 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
   const t = useT();
   const { call, diff } = approval;
   return (
-    <>
-      <div className="border-b border-line py-4 pr-12 pl-[22px]">
+    // On a low screen all of it scrolls, else only what changes; the answer stays in sight.
+    <div className="flex min-h-0 flex-auto flex-col overflow-y-auto">
+      <div className="shrink-0 border-b border-line py-4 pr-12 pl-[22px]">
         <h2 id="approval-title" className="m-0 mb-1 text-xl leading-[1.3] font-[640] tracking-[-0.015em] text-pretty">
           <Foreign text={approval.title} />
         </h2>
@@ -56,7 +57,7 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
           </div>
         </Section>
       </Scroll>
-      <div className="border-t border-line px-[22px] py-3">
+      <div className="shrink-0 border-t border-line px-[22px] py-3">
         <Facts
           facts={[
             [
@@ -73,6 +74,6 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
           ]}
         />
       </div>
-    </>
+    </div>
   );
 }

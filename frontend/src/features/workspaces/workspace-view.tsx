@@ -33,7 +33,7 @@ export function WorkspaceView({ workspace, file, choose }: Props) {
   const [done, setDone] = useState<string>();
   const files = useMemo(() => found.data?.files ?? [], [found.data]);
   const chosen = files.find((f) => keyOf(f) === file) ?? files[0];
-  const ask = (action: WorkspaceAction, one?: FileDiff) => 
+  const ask = (action: WorkspaceAction, one?: FileDiff) =>
     setAsked({ action, files: one ? [one] : files, whole: !one, seen: found.data?.seen ?? "" });
 
   return (
