@@ -25,6 +25,7 @@ func (b *bench) callCosts(_ context.Context, n int) error {
 		{"echo (Go)", exec.Command(b.echo), b.walled("", b.echo), "read_text", text},
 		{"read_text_file (server-filesystem, snapshot)", b.bare(filesystem, b.folder()), b.walled(b.folder(), "npx", "-y", filesystem, b.folder()), "read_text_file", file},
 	} {
+		note("calls: %s", c.name)
 		bare, walled, err := inTurns(c.bare, c.walled, n, c.tool, c.args)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)

@@ -34,6 +34,9 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
+// note tells a person who waits how far it is; the table goes to standard output.
+func note(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
 // machine says what this was measured on.
 func machine() {
 	fmt.Printf("%s · %s · %d processors · kernel %s · %s · node %s · load %s\n", time.Now().Format("2006-01-02"),

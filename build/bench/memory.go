@@ -33,6 +33,7 @@ func (b *bench) memory(ctx context.Context, n int) error {
 	fmt.Println("| | total | daemon | engine | wall | shims | init | connect | all ready |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	fmt.Printf("| idle | %s | – |\n", idle)
 	for _, count := range []int{1, n} {
+		note("memory: %d servers", count)
 		clients, took, err := b.many(count, func() *exec.Cmd { return b.walled("", b.echo) })
 		if err == nil {
 			var w weights

@@ -43,6 +43,7 @@ func (b *bench) startCosts(ctx context.Context, n int) error {
 	for round := range n + 1 { // the first, in which things are installed, does not count
 		for i, way := range ways {
 			d, err := first(way.command())
+			note("start %d of %d, %s: %s", round, n, way.name, ms(d))
 			if err != nil {
 				return err
 			}
