@@ -96,13 +96,12 @@ func (d *Daemon) Answer(ctx context.Context, peer httpapi.Peer, id string, a api
 // at a real terminal, or, where config.yaml lets scripts answer, from any process of the user's
 // that does not descend from an attached client.
 func (d *Daemon) mayAnswer(ctx context.Context, peer httpapi.Peer, id string, a api.Answer) (by string, err error) {
-	if peer.Page {
-		return "page", nil
-	}
 	if err := d.refuseDescendants(ctx, peer, "answer "+id); err != nil {
 		return "", err
 	}
 	switch {
+	case peer.Page:
+		return "page", nil
 	case a.TTY && terminal(peer.PID) && a.Code != "" && a.Code == api.AnswerCode(a.Binding):
 		return fmt.Sprintf("terminal, pid %d", peer.PID), nil
 	case d.config.Settings().Approvals.Script:
@@ -114,16 +113,32 @@ func (d *Daemon) mayAnswer(ctx context.Context, peer httpapi.Peer, id string, a 
 	})
 }
 
-// PermitLink implements httpapi.Backend.
-func (d *Daemon) PermitLink(ctx context.Context, peer httpapi.Peer) error {
-	return d.refuseDescendants(ctx, peer, "open a page link")
+// PermitLink implements httpapi.Backend. Who asked is remembered with the page: should one of these
+// processes turn out to be an agent's, its page may not answer either.
+func (d *Daemon) PermitLink(ctx context.Context, peer httpapi.Peer) (httpapi.Opener, error) {
+	if err := d.refuseDescendants(ctx, peer, "open a page link"); err != nil {
+		return nil, err
+	}
+	e := event(store.PageLinked, approvals.Principal{UID: peer.UID}, map[string]any{"pid": peer.PID, "lineage": lineage(peer.PID)})
+	if _, err := d.db.AppendDurable(ctx, e); err != nil {
+		return nil, fmt.Errorf("no link without a record: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	return opener(peer.PID), nil
 }
 
-// refuseDescendants refuses, and records, what an attached client or a process below it asks for.
+// refuseDescendants refuses, and records, what an attached client or a process below it asks for,
+// directly or by a page that it opened.
 func (d *Daemon) refuseDescendants(ctx context.Context, peer httpapi.Peer, what string) error {
-	client := d.attached.ancestor(peer.PID)
+	from := peer.Opened
+	if !peer.Page {
+		from = opener(peer.PID)
+	}
+	client := d.attached.among(from)
 	if client == 0 {
 		return nil
+	}
+	if peer.Page {
+		peer.PID = from[0].PID
 	}
 	return d.refusePeer(ctx, peer, what, &api.Problem{
 		Code: "denied", Title: "The agent cannot answer for the person",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals/classify"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/sandbox"
@@ -70,18 +71,24 @@ func (d *Daemon) ServerLog(_ context.Context, name string) (api.ServerLog, error
 }
 
 // StopServer implements httpapi.Backend.
-func (d *Daemon) StopServer(ctx context.Context, name string) error {
+func (d *Daemon) StopServer(ctx context.Context, peer httpapi.Peer, name string) error {
 	s, err := d.configured(name)
 	if err != nil {
+		return err
+	}
+	if err := d.refuseDescendants(ctx, peer, "stop "+name); err != nil {
 		return err
 	}
 	return d.supervisor.Stop(ctx, s.Name)
 }
 
 // RemoveServer implements httpapi.Backend.
-func (d *Daemon) RemoveServer(ctx context.Context, name string) error {
+func (d *Daemon) RemoveServer(ctx context.Context, peer httpapi.Peer, name string) error {
 	s, err := d.configured(name)
 	if err != nil {
+		return err
+	}
+	if err := d.mayDecide(ctx, peer, "remove "+name); err != nil {
 		return err
 	}
 	if err := d.supervisor.Stop(ctx, s.Name); err != nil {

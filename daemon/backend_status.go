@@ -8,6 +8,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/store"
 )
@@ -96,7 +97,7 @@ func (d *Daemon) VerifyAudit(ctx context.Context) (api.Verification, error) {
 
 // AccessRefused implements httpapi.Backend.
 func (d *Daemon) AccessRefused(ctx context.Context, why string) {
-	e := event(store.AccessRefused, approvals.Principal{}, map[string]any{"why": strings.ToValidUTF8(why, "�")})
+	e := event(store.AccessRefused, approvals.Principal{UID: d.uid}, map[string]any{"why": strings.ToValidUTF8(why, "�")})
 	if _, err := d.db.Append(ctx, e); err != nil {
 		d.log.Error("cannot record a refused access", "err", err)
 	}
@@ -117,7 +118,10 @@ func (d *Daemon) Events(ctx context.Context, since int64) ([]api.Event, error) {
 }
 
 // Shutdown implements httpapi.Backend.
-func (d *Daemon) Shutdown(context.Context) error {
+func (d *Daemon) Shutdown(ctx context.Context, peer httpapi.Peer) error {
+	if err := d.refuseDescendants(ctx, peer, "shut down"); err != nil {
+		return err
+	}
 	d.stop()
 	return nil
 }

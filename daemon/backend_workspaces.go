@@ -149,6 +149,12 @@ func (d *Daemon) settle(ctx context.Context, peer httpapi.Peer, server string, r
 	if err != nil {
 		return api.ApplyResult{}, err
 	}
+	if kind == store.WorkspaceApplied && d.effects.busy(w.ID) {
+		return api.ApplyResult{}, &api.Problem{
+			Code: "conflict", Title: "A call is under way in this workspace",
+			Detail: "What it does cannot be judged before it ends.", Next: "wait for it, or garita server stop " + string(w.Server),
+		}
+	}
 	who := approvals.Principal{UID: peer.UID}
 	intent := event(kind, who, map[string]any{"workspace": w.ID, "agent": agentName(w.Principal), "paths": notNil(r.Paths), "phase": "begin"})
 	intent.Server = w.Server
@@ -167,13 +173,10 @@ func (d *Daemon) settle(ctx context.Context, peer httpapi.Peer, server string, r
 
 // mayDecide says whether a peer may do what only the person may.
 func (d *Daemon) mayDecide(ctx context.Context, peer httpapi.Peer, what string) error {
-	if peer.Page {
-		return nil
-	}
 	if err := d.refuseDescendants(ctx, peer, what); err != nil {
 		return err
 	}
-	if d.config.Settings().Approvals.Script || terminal(peer.PID) {
+	if peer.Page || d.config.Settings().Approvals.Script || terminal(peer.PID) {
 		return nil
 	}
 	return d.refusePeer(ctx, peer, what, &api.Problem{

@@ -140,6 +140,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	defer cancel()
 	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))
 	stopChildren()
+	d.attached.close()
 	return errors.Join(err, engine.Wait(), d.recordLife(ending, store.DaemonStopped))
 }
 

@@ -129,6 +129,13 @@ func (e *effects) Settle(ctx context.Context, c approvals.Call) error {
 	return nil
 }
 
+// busy says whether a call is under way in a workspace.
+func (e *effects) busy(id sandbox.WorkspaceID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.under[id]) > 0
+}
+
 func (e *effects) takeTurn(ctx context.Context, w *watch) error {
 	e.mu.Lock()
 	turn := e.turns[w.call.Workspace]

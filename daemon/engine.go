@@ -76,31 +76,51 @@ func (e *engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// once is one life of the children.
+// once is one life of the engine. A wall that dies meanwhile is started again; sandboxes live on.
 func (e *engine) once(ctx context.Context) error {
 	wall, err := client.StartWall(ctx, e.config)
 	if err != nil {
 		e.set(nil, nil, fmt.Errorf("start the wall: %w", err))
 		return err
 	}
-	defer wall.Close()
+	defer func() { _ = wall.Close() }()
 	running, err := client.StartEngine(ctx, e.config)
 	if err != nil {
 		e.set(nil, nil, fmt.Errorf("start the engine: %w", err))
 		return err
 	}
 	defer running.Close()
-	e.set(running, wall, nil)
-	select {
-	case <-running.Done():
-		err = fmt.Errorf("garita-engine has died: %w", orUnknown(running.Err()))
-	case <-wall.Done():
-		err = fmt.Errorf("the wall has died: %w", orUnknown(wall.Err()))
-	case <-ctx.Done():
-		return nil
+	for {
+		e.set(running, wall, nil)
+		select {
+		case <-running.Done():
+			err = fmt.Errorf("garita-engine has died: %w", orUnknown(running.Err()))
+			e.set(nil, nil, err)
+			return err
+		case <-wall.Done():
+			if wall, err = e.anotherWall(ctx, wall); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	e.set(nil, nil, err)
-	return err
+}
+
+// anotherWall starts a wall where one has died.
+func (e *engine) anotherWall(ctx context.Context, dead *client.Wall) (*client.Wall, error) {
+	e.log.Error("the wall has ended", "err", orUnknown(dead.Err()))
+	select {
+	case <-time.After(restartAfter):
+	case <-ctx.Done():
+		return dead, ctx.Err()
+	}
+	wall, err := client.StartWall(ctx, e.config)
+	if err != nil {
+		e.set(nil, nil, fmt.Errorf("start the wall again: %w", err))
+		return dead, err
+	}
+	return wall, nil
 }
 
 func orUnknown(err error) error {

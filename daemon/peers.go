@@ -8,10 +8,13 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/garita-dev/garita/daemon/httpapi"
 )
 
-// attached is the client processes whose sessions are open, each held by a pidfd so that a reused
-// pid is never taken for it. What descends from one of them may not answer for the person.
+// attached is the client processes that have had a session, for as long as they live: ending the
+// session does not make an agent a person. Each is held by a pidfd, so that a reused pid is never
+// taken for it. What descends from one of them may not answer for the person.
 type attached struct {
 	mu   sync.Mutex
 	held map[int]*held // by pid
@@ -19,56 +22,87 @@ type attached struct {
 
 type held struct {
 	pidfd int
-	count int // sessions
+	start string // as httpapi.Process.Start
 }
 
 func newAttached() *attached { return &attached{held: map[int]*held{}} }
 
-// hold marks pid as an attached client until release is called.
-func (a *attached) hold(pid int) (release func(), err error) {
+// hold marks pid as an attached client until it ends.
+func (a *attached) hold(pid int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	h := a.held[pid]
-	if h == nil || !h.alive() {
-		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			return nil, fmt.Errorf("hold the client process %d: %w", pid, err)
-		}
-		if h != nil {
-			_ = unix.Close(h.pidfd)
-		}
-		h = &held{pidfd: fd}
-		a.held[pid] = h
+	a.prune()
+	if a.held[pid] != nil {
+		return nil
 	}
-	h.count++
-	return sync.OnceFunc(func() { a.release(pid, h) }), nil
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return fmt.Errorf("hold the client process %d: %w", pid, err)
+	}
+	a.held[pid] = &held{pidfd: fd, start: startOf(pid)}
+	return nil
 }
 
-func (a *attached) release(pid int, h *held) {
+// prune forgets clients that have ended.
+func (a *attached) prune() {
+	for pid, h := range a.held {
+		if !h.alive() {
+			_ = unix.Close(h.pidfd)
+			delete(a.held, pid)
+		}
+	}
+}
+
+// alive says whether the process runs; one that has ended and is not reaped does not.
+func (h *held) alive() bool {
+	p := []unix.PollFd{{Fd: int32(h.pidfd), Events: unix.POLLIN}} //nolint:gosec // a descriptor fits
+	n, err := unix.Poll(p, 0)
+	return err == nil && n == 0
+}
+
+// close lets go of all.
+func (a *attached) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	h.count--
-	if h.count > 0 {
-		return
-	}
-	_ = unix.Close(h.pidfd)
-	if a.held[pid] == h {
+	for pid, h := range a.held {
+		_ = unix.Close(h.pidfd)
 		delete(a.held, pid)
 	}
 }
 
-func (h *held) alive() bool { return unix.PidfdSendSignal(h.pidfd, 0, nil, 0) == nil }
-
-// ancestor returns the attached client that pid is or descends from, or 0.
-func (a *attached) ancestor(pid int) int {
+// among returns the attached client that is one of the processes, or 0.
+func (a *attached) among(processes httpapi.Opener) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, p := range lineage(pid) {
-		if h := a.held[p]; h != nil && h.alive() {
-			return p
+	a.prune()
+	for _, p := range processes {
+		if h := a.held[p.PID]; h != nil && h.start == p.Start {
+			return p.PID
 		}
 	}
 	return 0
+}
+
+// opener is a process and its ancestors.
+func opener(pid int) httpapi.Opener {
+	var o httpapi.Opener
+	for _, p := range lineage(pid) {
+		o = append(o, httpapi.Process{PID: p, Start: startOf(p)})
+	}
+	return o
+}
+
+// startOf is when a process started, in ticks since the boot; "" when it cannot be told.
+func startOf(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	const field = 22 - 3 // proc(5) counts from 1, and the first two are the pid and the command
+	if parts := afterCommand(string(stat)); len(parts) > field {
+		return parts[field]
+	}
+	return ""
 }
 
 // lineage is pid and its ancestors, nearest first, without init.

@@ -5,46 +5,45 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+
+	"github.com/garita-dev/garita/daemon/httpapi"
 )
 
 func TestWhatDescendsFromAnAttachedClientIsFound(t *testing.T) {
-	client := sleeper(t)
+	child := sleeper(t)
 	a := newAttached()
-	release, err := a.hold(os.Getpid())
-	if err != nil {
+	t.Cleanup(a.close)
+	if err := a.hold(os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.ancestor(client.Process.Pid); got != os.Getpid() {
+	if got := a.among(opener(child.Process.Pid)); got != os.Getpid() {
 		t.Errorf("a child's attached ancestor is %d, want %d", got, os.Getpid())
 	}
-	if got := a.ancestor(os.Getppid()); got != 0 {
+	if got := a.among(opener(os.Getppid())); got != 0 {
 		t.Errorf("a parent is taken for a descendant of %d", got)
 	}
-	again, _ := a.hold(os.Getpid())
-	release()
-	release() // twice counts once
-	if a.ancestor(client.Process.Pid) == 0 {
-		t.Error("forgotten while another session of it is open")
-	}
-	again()
-	if a.ancestor(client.Process.Pid) != 0 || len(a.held) != 0 {
-		t.Error("still held after its last session")
+	earlier := httpapi.Opener{{PID: os.Getpid(), Start: "1"}}
+	if a.among(earlier) != 0 {
+		t.Error("another process that once had this pid is taken for the client")
 	}
 }
 
-func TestADeadClientHasNoDescendants(t *testing.T) {
+func TestADeadClientIsForgotten(t *testing.T) {
 	a := newAttached()
 	dead := sleeper(t)
-	pid := dead.Process.Pid
-	if _, err := a.hold(pid); err != nil {
+	if err := a.hold(dead.Process.Pid); err != nil {
 		t.Fatal(err)
+	}
+	o := opener(dead.Process.Pid)
+	if a.among(o) == 0 {
+		t.Error("a living client is not held")
 	}
 	_ = dead.Process.Kill()
 	_ = dead.Wait()
-	if a.ancestor(pid) != 0 {
+	if a.among(o) != 0 || len(a.held) != 0 {
 		t.Error("a pid that may be anyone's by now is still held")
 	}
-	if _, err := a.hold(pid); err == nil {
+	if err := a.hold(dead.Process.Pid); err == nil {
 		t.Error("a dead process was held")
 	}
 }

@@ -69,12 +69,10 @@ func (d *Daemon) CallTool(ctx context.Context, peer httpapi.Peer, t api.ToolCall
 
 // serve runs one session from its sandbox's start to its end.
 func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) error {
-	release, err := d.attached.hold(v.clientPID)
-	if err != nil {
+	if err := d.attached.hold(v.clientPID); err != nil {
 		turnAway(client, err)
 		return err
 	}
-	defer release()
 	ctx, cancel := d.whileServing(ctx)
 	defer cancel()
 

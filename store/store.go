@@ -33,6 +33,7 @@ const (
 	WorkspaceDiscarded    Kind = "workspace.discarded"
 	ConfigImported        Kind = "config.imported"
 	ConfigRestored        Kind = "config.restored"
+	PageLinked            Kind = "page.linked"    // a one-time link to the page was given
 	AccessRefused         Kind = "access.refused" // foreign Host, Origin, or no session
 )
 

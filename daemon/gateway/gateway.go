@@ -84,9 +84,10 @@ type Upstream interface {
 
 // Why a call was not answered by the server.
 var (
-	errEnded  = errors.New("the session has ended")
-	errUnsent = errors.New("the call was not sent to the server")
-	errSlow   = errors.New("the server did not answer in time; it was told to cancel")
+	errEnded   = errors.New("the session has ended")
+	errIDInUse = errors.New("this id is already in use")
+	errUnsent  = errors.New("the call was not sent to the server")
+	errSlow    = errors.New("the server did not answer in time; it was told to cancel")
 )
 
 const (

@@ -178,9 +178,9 @@ func (s *Session) clientMessage(ctx context.Context, m protocol.Message) {
 // startCall runs one tools/call beside the others; pings, lists and other calls do not wait for it.
 func (s *Session) startCall(ctx context.Context, m protocol.Message) {
 	ctx, cancel := context.WithCancel(ctx)
-	if !s.begin(m.ID, cancel) {
+	if err := s.begin(m.ID, cancel); err != nil {
 		cancel()
-		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInvalidRequest, "this id is already in use"))
+		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInvalidRequest, err.Error()))
 		return
 	}
 	go func() {
@@ -194,17 +194,20 @@ func (s *Session) startCall(ctx context.Context, m protocol.Message) {
 	}()
 }
 
-func (s *Session) begin(id protocol.ID, cancel context.CancelFunc) bool {
+func (s *Session) begin(id protocol.ID, cancel context.CancelFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, calling := s.calls[id]
 	_, passing := s.passing[id]
-	if calling || passing || s.closing {
-		return false
+	switch {
+	case s.closing:
+		return errEnded
+	case calling || passing:
+		return errIDInUse
 	}
 	s.underWay.Add(1)
 	s.calls[id] = &running{cancel: cancel}
-	return true
+	return nil
 }
 
 // end forgets a call; it reports whether the client had cancelled it.
@@ -252,7 +255,7 @@ func (s *Session) pass(m protocol.Message) {
 	}
 	s.mu.Unlock()
 	if calling || passing {
-		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInvalidRequest, "this id is already in use"))
+		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInvalidRequest, errIDInUse.Error()))
 		return
 	}
 	if err := s.upstream.pass(m); err != nil {
@@ -301,12 +304,33 @@ func (s *Session) fromServer(server io.Reader) error {
 		switch {
 		case errors.As(err, &bad):
 			s.Logger.Warn("dropped a line that is no message", "server", s.Server.Name, "err", bad)
+			s.failUnreadable(bad)
 		case err != nil:
 			return err
 		default:
 			s.serverMessage(m)
 		}
 	}
+}
+
+// failUnreadable fails the request that an unreadable answer was meant for, where that can be told:
+// nobody is to wait for an answer that has come and cannot be passed on.
+func (s *Session) failUnreadable(bad *protocol.LineError) {
+	var p *protocol.ParseError
+	if !errors.As(bad, &p) || p.ID == "" || p.Request {
+		return
+	}
+	m, err := protocol.Parse(protocol.NewError(p.ID, protocol.CodeInternal, "the server's answer was refused: "+p.Why))
+	if err == nil && (s.upstream.has(p.ID) || s.isPassing(p.ID)) {
+		s.answerTo(m)
+	}
+}
+
+func (s *Session) isPassing(id protocol.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.passing[id]
+	return ok
 }
 
 func (s *Session) serverMessage(m protocol.Message) {

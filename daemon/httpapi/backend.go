@@ -10,10 +10,21 @@ import (
 
 // Peer is who calls, as the kernel says for the unix socket, or as the page's session says.
 type Peer struct {
-	PID   int // 0 for the page
-	UID   int
-	Start uint64 // when PID was started, in clock ticks since boot (/proc/PID/stat): a reused PID has another; 0 when it is gone
-	Page  bool   // came in by the loopback page with a valid session
+	// Opened is what the backend said of who asked for the link that opened this page.
+	Opened Opener
+	PID    int // 0 for the page
+	UID    int
+	Start  uint64 // when PID was started, in clock ticks since boot (/proc/PID/stat): a reused PID has another; 0 when it is gone
+	Page   bool   // came in by the loopback page with a valid session
+}
+
+// Opener is the processes behind a page's link: who asked for it and its ancestors.
+type Opener []Process
+
+// Process is one process, told from a later one of the same id by when it started.
+type Process struct {
+	PID   int
+	Start string
 }
 
 // Backend is what the daemon does; the daemon root implements it. Calls may overlap. Errors carry
@@ -34,8 +45,8 @@ type Backend interface {
 	Servers(ctx context.Context) ([]api.Server, error)
 	Server(ctx context.Context, name string) (api.Server, error)
 	ServerLog(ctx context.Context, name string) (api.ServerLog, error)
-	RemoveServer(ctx context.Context, name string) error
-	StopServer(ctx context.Context, name string) error
+	RemoveServer(ctx context.Context, peer Peer, name string) error
+	StopServer(ctx context.Context, peer Peer, name string) error
 
 	Workspaces(ctx context.Context) ([]api.Workspace, error)
 	WorkspaceDiff(ctx context.Context, server, agent string) (api.WorkspaceDiff, error)
@@ -51,7 +62,8 @@ type Backend interface {
 	VerifyAudit(ctx context.Context) (api.Verification, error)
 
 	// PermitLink refuses peers that descend from an attached client, and records the try.
-	PermitLink(ctx context.Context, peer Peer) error
+	// What it returns comes back as Peer.Opened of every request of that page.
+	PermitLink(ctx context.Context, peer Peer) (Opener, error)
 	// AccessRefused records a request turned away at the page's door: why, and from where. Rate-limited by the caller.
 	AccessRefused(ctx context.Context, why string)
 
@@ -62,5 +74,5 @@ type Backend interface {
 	Attach(ctx context.Context, peer Peer, a api.Attach, conn net.Conn) error
 	CallTool(ctx context.Context, peer Peer, c api.ToolCall) (api.ToolResult, error)
 
-	Shutdown(ctx context.Context) error
+	Shutdown(ctx context.Context, peer Peer) error
 }

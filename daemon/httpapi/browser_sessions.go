@@ -12,7 +12,8 @@ import (
 
 // makeLink makes a one-time link for a program of this user that the backend lets have one.
 func (s *Server) makeLink(ctx context.Context, _ *nothing) (api.BrowserSession, error) {
-	if err := s.backend.PermitLink(ctx, peerOf(ctx)); err != nil {
+	opened, err := s.backend.PermitLink(ctx, peerOf(ctx))
+	if err != nil {
 		return api.BrowserSession{}, err
 	}
 	url := s.PageURL()
@@ -21,7 +22,7 @@ func (s *Server) makeLink(ctx context.Context, _ *nothing) (api.BrowserSession, 
 			Code: "precondition", Title: "The page is not served", Detail: "the daemon runs without it, or could not take its port", Next: "garita status",
 		}
 	}
-	secret, until := s.sessions.link()
+	secret, until := s.sessions.link(opened)
 	return api.BrowserSession{URL: url + "/#token=" + secret, Expires: until}, nil
 }
 

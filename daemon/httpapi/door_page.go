@@ -107,12 +107,13 @@ func (p *page) withSession(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r.WithContext(withPeer(r.Context(), peer)))
 			return
 		}
-		until, ok := p.sessions.find(p.cookieOf(r), tokenOf(r))
+		found, ok := p.sessions.find(p.cookieOf(r), tokenOf(r))
 		if !ok {
 			p.refuse(w, r, http.StatusUnauthorized, "no session")
 			return
 		}
-		ctx, cancel := context.WithDeadline(withPeer(r.Context(), peer), until)
+		peer.Opened = found.opened
+		ctx, cancel := context.WithDeadline(withPeer(r.Context(), peer), found.until)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})

@@ -75,12 +75,20 @@ func (f *fake) Server(_ context.Context, name string) (api.Server, error) {
 }
 
 func (f *fake) ServerLog(context.Context, string) (api.ServerLog, error) { return api.ServerLog{}, nil }
-func (f *fake) RemoveServer(context.Context, string) error               { return nil }
-func (f *fake) StopServer(context.Context, string) error                 { return errdefs.ErrFailedPrecondition }
-func (f *fake) Workspaces(context.Context) ([]api.Workspace, error)      { return nil, nil }
-func (f *fake) VerifyAudit(context.Context) (api.Verification, error)    { return api.Verification{}, nil }
-func (f *fake) Shutdown(context.Context) error                           { return nil }
-func (f *fake) PermitLink(context.Context, httpapi.Peer) error           { return f.noLink }
+
+func (f *fake) RemoveServer(context.Context, httpapi.Peer, string) error { return nil }
+
+func (f *fake) StopServer(context.Context, httpapi.Peer, string) error {
+	return errdefs.ErrFailedPrecondition
+}
+func (f *fake) Workspaces(context.Context) ([]api.Workspace, error)   { return nil, nil }
+func (f *fake) VerifyAudit(context.Context) (api.Verification, error) { return api.Verification{}, nil }
+
+func (f *fake) Shutdown(context.Context, httpapi.Peer) error { return nil }
+
+func (f *fake) PermitLink(context.Context, httpapi.Peer) (httpapi.Opener, error) {
+	return nil, f.noLink
+}
 
 func (f *fake) WorkspaceDiff(_ context.Context, server, agent string) (api.WorkspaceDiff, error) {
 	return api.WorkspaceDiff{Workspace: api.Workspace{Server: server, Agent: agent}}, nil

@@ -23,9 +23,9 @@ func (s *Server) serverLog(ctx context.Context, in *nameInput) (api.ServerLog, e
 }
 
 func (s *Server) removeServer(ctx context.Context, in *nameInput) error {
-	return s.backend.RemoveServer(ctx, in.Name)
+	return s.backend.RemoveServer(ctx, peerOf(ctx), in.Name)
 }
 
 func (s *Server) stopServer(ctx context.Context, in *nameInput) error {
-	return s.backend.StopServer(ctx, in.Name)
+	return s.backend.StopServer(ctx, peerOf(ctx), in.Name)
 }

@@ -23,8 +23,15 @@ func hashOf(secret string) hash { return sha256.Sum256([]byte(secret)) }
 
 // session is a browser that has claimed a link.
 type session struct {
-	token hash // of the second secret, which cookies do not carry
-	until time.Time
+	token  hash // of the second secret, which cookies do not carry
+	until  time.Time
+	opened Opener
+}
+
+// link waits to be claimed.
+type link struct {
+	until  time.Time
+	opened Opener
 }
 
 // sessions are the links waiting to be claimed and the browsers that have claimed one. They live in
@@ -33,24 +40,24 @@ type sessions struct {
 	now func() time.Time
 
 	mu    sync.Mutex // guards the fields below
-	links map[hash]time.Time
+	links map[hash]link
 	byKey map[hash]session // by the hash of the cookie's secret
 }
 
 func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, links: map[hash]time.Time{}, byKey: map[hash]session{}}
+	return &sessions{now: now, links: map[hash]link{}, byKey: map[hash]session{}}
 }
 
 // link makes a secret that can be claimed once, until the time returned.
-func (s *sessions) link() (secret string, until time.Time) {
+func (s *sessions) link(opened Opener) (secret string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
 	for len(s.links) >= maxLinks {
-		delete(s.links, oldest(s.links, func(t time.Time) time.Time { return t }))
+		delete(s.links, oldest(s.links, func(l link) time.Time { return l.until }))
 	}
 	secret, until = rand.Text()+rand.Text(), s.now().Add(linkLife)
-	s.links[hashOf(secret)] = until
+	s.links[hashOf(secret)] = link{until, opened}
 	return secret, until
 }
 
@@ -60,7 +67,8 @@ func (s *sessions) claim(secret string) (cookie, token string, ok bool) {
 	defer s.mu.Unlock()
 	s.expire()
 	h := hashOf(secret)
-	if _, ok := s.links[h]; !ok {
+	claimed, ok := s.links[h]
+	if !ok {
 		return "", "", false
 	}
 	delete(s.links, h)
@@ -68,28 +76,28 @@ func (s *sessions) claim(secret string) (cookie, token string, ok bool) {
 		delete(s.byKey, oldest(s.byKey, func(v session) time.Time { return v.until }))
 	}
 	cookie, token = rand.Text()+rand.Text(), rand.Text()+rand.Text()
-	s.byKey[hashOf(cookie)] = session{token: hashOf(token), until: s.now().Add(sessionLife)}
+	s.byKey[hashOf(cookie)] = session{token: hashOf(token), until: s.now().Add(sessionLife), opened: claimed.opened}
 	return cookie, token, true
 }
 
-// find says whether both secrets belong to one session, and how long it lives.
-func (s *sessions) find(cookie, token string) (time.Time, bool) {
+// find says which session both secrets belong to.
+func (s *sessions) find(cookie, token string) (session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
 	found, ok := s.byKey[hashOf(cookie)]
 	given := hashOf(token)
 	if subtle.ConstantTimeCompare(found.token[:], given[:]) != 1 || !ok {
-		return time.Time{}, false
+		return session{}, false
 	}
-	return found.until, true
+	return found, true
 }
 
 // expire forgets what is over.
 func (s *sessions) expire() {
 	now := s.now()
-	for h, until := range s.links {
-		if !now.Before(until) {
+	for h, l := range s.links {
+		if !now.Before(l.until) {
 			delete(s.links, h)
 		}
 	}

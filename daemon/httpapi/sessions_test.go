@@ -17,8 +17,8 @@ func newClock() *clock { return &clock{at: time.Unix(1e9, 0)} }
 func TestALinkIsClaimedOnceAndInTime(t *testing.T) {
 	c := newClock()
 	s := newSessions(c.now)
-	first, _ := s.link()
-	second, _ := s.link()
+	first, _ := s.link(nil)
+	second, _ := s.link(nil)
 	cookie, token, ok := s.claim(first)
 	if !ok || cookie == token {
 		t.Fatalf("got %q, %q, %v", cookie, token, ok)
@@ -42,7 +42,7 @@ func TestASessionNeedsBothSecretsOfTheSameOne(t *testing.T) {
 	c := newClock()
 	s := newSessions(c.now)
 	claim := func() (string, string) {
-		link, _ := s.link()
+		link, _ := s.link(nil)
 		cookie, token, _ := s.claim(link)
 		return cookie, token
 	}
@@ -73,10 +73,10 @@ func TestASessionNeedsBothSecretsOfTheSameOne(t *testing.T) {
 func TestLinksAndSessionsAreBounded(t *testing.T) {
 	c := newClock()
 	s := newSessions(c.now)
-	first, _ := s.link()
+	first, _ := s.link(nil)
 	for range maxLinks {
 		c.pass(time.Second)
-		s.link()
+		s.link(nil)
 	}
 	if len(s.links) != maxLinks {
 		t.Errorf("%d links", len(s.links))
@@ -85,7 +85,7 @@ func TestLinksAndSessionsAreBounded(t *testing.T) {
 		t.Error("the oldest link was kept")
 	}
 	for range maxSessions + 1 {
-		link, _ := s.link()
+		link, _ := s.link(nil)
 		s.claim(link)
 	}
 	if len(s.byKey) != maxSessions {

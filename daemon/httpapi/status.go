@@ -19,5 +19,5 @@ func (s *Server) doctor(ctx context.Context, _ *nothing) (api.Doctor, error) {
 }
 
 func (s *Server) shutdown(ctx context.Context, _ *nothing) error {
-	return s.backend.Shutdown(ctx)
+	return s.backend.Shutdown(ctx, peerOf(ctx))
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,8 +54,9 @@ const (
 type ParseError struct {
 	Code int
 	Why  string
-	// ID is the message's, when it could be told beyond doubt; else "".
-	ID ID
+	// ID is the message's, when it could be told beyond doubt; else "". Request: it has a method.
+	ID      ID
+	Request bool
 }
 
 func (e *ParseError) Error() string { return e.Why }
@@ -68,9 +70,40 @@ func Parse(b []byte) (Message, error) {
 		return m.set(name, value)
 	})
 	if err != nil {
-		return Message{}, asParseError(err)
+		p := asParseError(err)
+		p.ID, p.Request = addressee(b)
+		return Message{}, p
 	}
 	return m, m.classify(seen)
+}
+
+// addressee finds the id of a message that is refused, so that whoever waits for it can be told:
+// its only "id" at the top, if the rest is JSON at all.
+func addressee(b []byte) (id ID, request bool) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '{' {
+		return "", false
+	}
+	ids := 0
+	_, err := d.ReadToken()
+	for err == nil && d.PeekKind() != '}' {
+		err = member(d, func(name string, v jsontext.Value) error {
+			switch strings.ToLower(name) {
+			case "id":
+				ids++
+				var m Message
+				_ = m.setID(v) // an id of another kind is none
+				id = m.ID
+			case "method":
+				request = true
+			}
+			return nil
+		})
+	}
+	if err != nil || ids != 1 {
+		return "", request
+	}
+	return id, request
 }
 
 // envelope is the members whose other spellings a lax parser would take for them.
@@ -102,9 +135,18 @@ func (m *Message) set(name string, value jsontext.Value) error {
 	return nil
 }
 
+// integer is the one spelling of a whole number: 50e-1 and 1.0 would come back as 5 and 1.
+var integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+
 func (m *Message) setID(value jsontext.Value) error {
 	switch value.Kind() {
-	case '"', '0':
+	case '"':
+		m.ID = ID(value)
+		return nil
+	case '0':
+		if !integer.Match(value) {
+			return invalid(`"id" is a number in a spelling that others write differently`)
+		}
 		m.ID = ID(value)
 		return nil
 	case 'n': // only answers to messages that could not be read carry a null id
@@ -226,7 +268,7 @@ func invalid(why string) error { return &ParseError{Code: CodeInvalidRequest, Wh
 
 // asParseError tells broken JSON (parse error) from JSON two readers could understand differently
 // (invalid request).
-func asParseError(err error) error {
+func asParseError(err error) *ParseError {
 	var p *ParseError
 	switch {
 	case errors.As(err, &p):

@@ -56,6 +56,8 @@ func TestParseRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 		"lone surrogate":          {`{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\ud800"}}`, CodeParse},
 		"embedded NUL":            {"{\"jsonrpc\":\"2.0\",\x00\"id\":1,\"method\":\"x\"}", CodeParse},
 		"batch":                   {`[{"jsonrpc":"2.0","id":1,"method":"x"}]`, CodeInvalidRequest},
+		"id with an exponent":     {`{"jsonrpc":"2.0","id":50e-1,"method":"x"}`, CodeInvalidRequest},
+		"id with a fraction":      {`{"jsonrpc":"2.0","id":1.0,"method":"x"}`, CodeInvalidRequest},
 		"null id":                 {`{"jsonrpc":"2.0","id":null,"method":"x"}`, CodeInvalidRequest},
 		"object id":               {`{"jsonrpc":"2.0","id":{},"method":"x"}`, CodeInvalidRequest},
 		"request and answer":      {`{"jsonrpc":"2.0","id":1,"method":"x","result":{}}`, CodeInvalidRequest},

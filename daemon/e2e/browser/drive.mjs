@@ -25,7 +25,7 @@ try {
   await browser.close();
 }
 
-/** approve opens the link, finds the waiting call, looks at the question, and approves it by the keyboard. */
+/** approve opens the link, finds the waiting call, looks at the question, and clicks Approve once Tab has reached it. */
 async function approve() {
   const said = [];
   page.on("console", (m) => m.type() === "error" && said.push(m.text()));
@@ -52,7 +52,7 @@ async function approve() {
   seen.axe = await axe();
   await page.keyboard.press("Tab");
   seen.focusAfterTab = await focused();
-  await page.keyboard.press("Enter");
+  await approve.click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   const told = page.getByRole("row").filter({ hasText: "you approved" });
   await told.waitFor();
