@@ -28,6 +28,13 @@ grep -q "^$user:" /etc/subuid || {
 	exit 4
 }
 
+# One run at a time: the tests look at, and end, whatever this user runs.
+exec 9>"/run/$user.lock"
+flock -n 9 || {
+	echo "rootless: another run of $user is under way; waiting for it." >&2
+	flock 9
+}
+
 name=garita-check-$$
 groups=           # the directories made, to be removed
 home=$(mktemp -d /tmp/garita-home-XXXXXX)
@@ -114,4 +121,4 @@ trap 'exit 143' TERM
 
 setpriv --reuid "$user" --regid "$user" --init-groups --inh-caps=-all \
 	env -u SUDO_USER -u SUDO_UID -u DBUS_SESSION_BUS_ADDRESS HOME="$home" USER="$user" LOGNAME="$user" \
-	XDG_RUNTIME_DIR="$runtime" TMPDIR="${GARITA_TMPDIR:-/tmp}" "$@"
+	XDG_RUNTIME_DIR="$runtime" TMPDIR="${GARITA_TMPDIR:-/tmp}" "$@" 9>&-
