@@ -35,6 +35,8 @@ done
 testdata=${GARITA_TESTDATA:-../shared/testdata}
 tests=$(mktemp -d /tmp/garita-tests-XXXXXX)
 trap 'chmod -R u+w "$tests"; rm -rf "$tests"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 chmod 755 "$tests"
 tree=$PWD
 path=$PWD/build/cache/testbin

@@ -11,6 +11,8 @@ shift
 
 stage=$(mktemp -d /tmp/garita-stage-XXXXXX)
 trap 'rm -rf "$stage"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 chmod 755 "$stage"
 cp -RL bin "$stage/bin"
 cp -R "$(dirname "$program")" "$stage/programs"
