@@ -18,7 +18,7 @@ func (e *Engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 	if err != nil {
 		return nil, err
 	}
-	i := &instance{engine: e, info: info, ended: make(chan struct{})}
+	i := &instance{engine: e, id: info.ID, info: info, ended: make(chan struct{})}
 	e.waits.Go(i.follow)
 	return i, nil
 }
@@ -31,6 +31,7 @@ func (e *Engine) Instances(ctx context.Context) ([]sandbox.InstanceInfo, error) 
 // instance is one running sandbox, seen from the daemon.
 type instance struct {
 	engine *Engine
+	id     sandbox.InstanceID
 	ended  chan struct{}
 	exit   sandbox.Exit // read only after ended
 	err    error        // what the engine could not take back; read only after ended
@@ -53,7 +54,7 @@ func (i *instance) follow() {
 	i.exit, i.err = exit, err
 }
 
-func (i *instance) path(verb string) string { return "/v1/instances/" + string(i.info.ID) + verb }
+func (i *instance) path(verb string) string { return "/v1/instances/" + string(i.id) + verb }
 
 // Info is asked anew while the sandbox runs: notices may come after the start.
 func (i *instance) Info() sandbox.InstanceInfo {
@@ -88,7 +89,7 @@ func (e *Engine) StopInstance(ctx context.Context, id sandbox.InstanceID, drain 
 }
 
 func (i *instance) Stop(ctx context.Context, drain time.Duration) error {
-	err := i.engine.StopInstance(ctx, i.info.ID, drain)
+	err := i.engine.StopInstance(ctx, i.id, drain)
 	switch {
 	case errdefs.IsUnavailable(err):
 		select {
