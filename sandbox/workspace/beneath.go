@@ -121,7 +121,8 @@ func namesOf(f *os.File) ([]string, error) {
 	}
 }
 
-// gone says that a path was not there, or not reachable as a path of plain directories.
+// gone says that a path was not there, or not reachable as a path of plain directories that stays
+// beneath its folder (EXDEV: a part of it was swapped for something that leads out).
 func gone(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EXDEV)
 }

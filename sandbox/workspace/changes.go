@@ -246,7 +246,7 @@ func (c *comparison) directory(n *node, host *os.File, hs stat) error {
 		}
 	}
 	sub, err := openDir(host, n.name)
-	if err != nil && !gone(err) && !errors.Is(err, unix.EXDEV) {
+	if err != nil && !gone(err) {
 		return err
 	}
 	if sub != nil {

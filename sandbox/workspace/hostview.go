@@ -41,7 +41,7 @@ func (v *hostView) dir(path string) (*os.File, error) {
 		return v.last, nil
 	}
 	d, err := openDir(v.root, path)
-	if gone(err) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENAMETOOLONG) {
+	if gone(err) || errors.Is(err, unix.ENAMETOOLONG) {
 		return nil, nil
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (v *hostView) walk(path string, visit func(dir *os.File, path, name string,
 		return nil
 	}
 	d, err := openDir(v.root, path)
-	if gone(err) || errors.Is(err, unix.EXDEV) {
+	if gone(err) {
 		return nil
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func walkChild(dir *os.File, path, name string, st stat, visit func(dir *os.File
 		return nil
 	}
 	sub, err := openDir(dir, name)
-	if gone(err) || errors.Is(err, unix.EXDEV) {
+	if gone(err) {
 		return nil
 	}
 	if err != nil {
