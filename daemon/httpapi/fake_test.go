@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,15 +197,26 @@ func serve(t *testing.T) *daemon {
 	return &daemon{fake: f, client: client, page: "http://" + addr}
 }
 
-// noLeaks fails the test when a goroutine of the package's outlives its server.
+// noLeaks fails the test when a goroutine of the package's outlives its server. One that has sent
+// its last may still be on its way out, so it looks until the time of waitFor is up.
 func noLeaks(t *testing.T) {
 	t.Helper()
-	buf := make([]byte, 1<<20)
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, "/daemon/httpapi.(") && !strings.Contains(stack, "noLeaks") {
-			t.Errorf("left running:\n%s", stack)
+	var left []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if left = running(); len(left) == 0 {
+			return
 		}
 	}
+	t.Errorf("left running:\n%s", strings.Join(left, "\n\n"))
+}
+
+// running are the stacks of the package's goroutines.
+func running() []string {
+	buf := make([]byte, 1<<20)
+	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	return slices.DeleteFunc(stacks, func(stack string) bool {
+		return !strings.Contains(stack, "/daemon/httpapi.(") || strings.Contains(stack, "noLeaks")
+	})
 }
 
 // waitFor polls what has no channel to wait on.
