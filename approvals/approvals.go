@@ -14,6 +14,8 @@ import (
 type Principal struct {
 	UID    int    `json:"uid"`
 	Client string `json:"client"` // the id `connect --client ID` was given; "" for none
+	// Token is the id of the bearer token it came in by, "" at the doors that know the user by the socket.
+	Token string `json:"token,omitempty"`
 }
 
 // SessionID names one client attached to one server: "s" and 16 hex digits.
@@ -114,9 +116,12 @@ type Answer struct {
 	Binding sandbox.Digest // what the person saw; refused when it is not the request's
 }
 
-// String is the principal as the record writes it: "uid:1000/claude-desktop".
+// String is the principal as the record writes it: "uid:1000/claude-desktop", "uid:1000/token:t1f…".
 func (p Principal) String() string {
-	if p.Client == "" {
+	switch {
+	case p.Token != "":
+		return fmt.Sprintf("uid:%d/token:%s", p.UID, p.Token)
+	case p.Client == "":
 		return fmt.Sprintf("uid:%d", p.UID)
 	}
 	return fmt.Sprintf("uid:%d/%s", p.UID, p.Client)

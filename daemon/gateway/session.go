@@ -164,6 +164,8 @@ func (s *Session) answerBadLine(bad *protocol.LineError) {
 
 func (s *Session) clientMessage(ctx context.Context, m protocol.Message) {
 	switch {
+	case m.Kind == protocol.Batch:
+		_ = s.client.Write(protocol.NewError("", protocol.CodeInvalidRequest, "batches are not accepted"))
 	case m.Kind == protocol.Request && m.Method == protocol.MethodToolsCall:
 		s.startCall(ctx, m)
 	case m.Kind == protocol.Request:
@@ -335,6 +337,8 @@ func (s *Session) isPassing(id protocol.ID) bool {
 
 func (s *Session) serverMessage(m protocol.Message) {
 	switch {
+	case m.Kind == protocol.Batch:
+		s.Logger.Warn("dropped a batch", "server", s.Server.Name)
 	case m.Kind == protocol.Response:
 		s.answerTo(m)
 	case m.Kind == protocol.Request && !s.mayAsk(m.Method):

@@ -17,6 +17,9 @@ const (
 	MethodProgress    = "notifications/progress"
 	MethodInitialized = "notifications/initialized"
 	MethodToolsChange = "notifications/tools/list_changed"
+	MethodPing        = "ping"
+	MethodDiscover    = "server/discover"
+	MethodListen      = "subscriptions/listen"
 )
 
 // ToolCall is the params of tools/call.
@@ -120,18 +123,55 @@ func WithTools(result jsontext.Value, tools []jsontext.Value) (jsontext.Value, e
 
 // Replace is the object with one member's value replaced, the others byte for byte as they were.
 func Replace(object jsontext.Value, name string, value jsontext.Value) (jsontext.Value, error) {
-	out := []byte{'{'}
-	err := eachMember(object, func(n string, v jsontext.Value) error {
+	return rewrite(object, func(n string, v jsontext.Value) jsontext.Value {
 		if n == name {
-			v = value
+			return value
 		}
+		return v
+	}, nil)
+}
+
+// With is the object with one member set, whether it had it or not.
+func With(object jsontext.Value, name string, value jsontext.Value) (jsontext.Value, error) {
+	last := jsontext.Value(fmt.Appendf(nil, "%s:%s", Quote(name), value))
+	out, err := rewrite(object, func(n string, v jsontext.Value) jsontext.Value {
+		if n != name {
+			return v
+		}
+		last = nil
+		return value
+	}, &last)
+	return out, err
+}
+
+// Without is the object without one member.
+func Without(object jsontext.Value, name string) (jsontext.Value, error) {
+	return rewrite(object, func(n string, v jsontext.Value) jsontext.Value {
+		if n == name {
+			return nil
+		}
+		return v
+	}, nil)
+}
+
+// rewrite is the object with each value as f says, nil for none, and more at its end.
+func rewrite(object jsontext.Value, f func(name string, v jsontext.Value) jsontext.Value, more *jsontext.Value) (jsontext.Value, error) {
+	out := []byte{'{'}
+	add := func(member []byte) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		key, err := jsontext.AppendQuote(nil, n)
-		out = append(append(append(out, key...), ':'), v...)
-		return err
+		out = append(out, member...)
+	}
+	err := eachMember(object, func(n string, v jsontext.Value) error {
+		if v = f(n, v); v != nil {
+			add(fmt.Appendf(nil, "%s:%s", Quote(n), v))
+		}
+		return nil
 	})
+	if more != nil && *more != nil {
+		add(*more)
+	}
 	return append(out, '}'), err
 }
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,6 +24,7 @@ const (
 	Request      Kind = iota + 1 // has a method and an id
 	Notification                 // has a method and no id
 	Response                     // has an id, and a result or an error
+	Batch                        // an array of messages, legal in 2025-03-26 alone: see Message.Batch
 )
 
 // Message is one JSON-RPC message. Raw is the whole of it, as it came and as it goes on.
@@ -36,7 +36,14 @@ type Message struct {
 	Result jsontext.Value
 	Error  jsontext.Value
 	Raw    []byte // without the line's end
+
+	id, body span // where in Raw the id and the params, result or error stand
 }
+
+// span is a part of a message's bytes.
+type span struct{ from, to int }
+
+func (s span) of(b []byte) []byte { return b[s.from:s.to:s.to] }
 
 // ID is a request id as its sender wrote it: a JSON string or number token, compared as bytes. "" is no id.
 type ID string
@@ -61,13 +68,18 @@ type ParseError struct {
 
 func (e *ParseError) Error() string { return e.Why }
 
-// Parse reads one message. Raw of the result aliases b. The error is a *ParseError.
+// Parse reads one message. The result's bytes alias b. The error is a *ParseError. Of an array only
+// the kind is told.
 func Parse(b []byte) (Message, error) {
 	m := Message{Raw: b}
+	if isArray(b) {
+		m.Kind = Batch
+		return m, nil
+	}
 	seen := map[string]bool{}
-	err := eachMember(b, func(name string, value jsontext.Value) error {
+	err := eachSpan(b, func(name string, at span) error {
 		seen[name] = true
-		return m.set(name, value)
+		return m.set(name, at)
 	})
 	if err != nil {
 		p := asParseError(err)
@@ -87,12 +99,12 @@ func addressee(b []byte) (id ID, request bool) {
 	ids := 0
 	_, err := d.ReadToken()
 	for err == nil && d.PeekKind() != '}' {
-		err = member(d, func(name string, v jsontext.Value) error {
+		err = member(d, func(name string, at span) error {
 			switch strings.ToLower(name) {
 			case "id":
 				ids++
 				var m Message
-				_ = m.setID(v) // an id of another kind is none
+				_ = m.setID(at.of(b)) // an id of another kind is none
 				id = m.ID
 			case "method":
 				request = true
@@ -109,13 +121,15 @@ func addressee(b []byte) (id ID, request bool) {
 // envelope is the members whose other spellings a lax parser would take for them.
 var envelope = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-func (m *Message) set(name string, value jsontext.Value) error {
+func (m *Message) set(name string, at span) error {
+	value := jsontext.Value(at.of(m.Raw))
 	switch name {
 	case "jsonrpc":
 		if string(value) != `"2.0"` {
 			return invalid(`"jsonrpc" is not "2.0"`)
 		}
 	case "id":
+		m.id = at
 		return m.setID(value)
 	case "method":
 		method, err := text(value)
@@ -124,29 +138,20 @@ func (m *Message) set(name string, value jsontext.Value) error {
 		}
 		m.Method = method
 	case "params":
-		m.Params = value
+		m.Params, m.body = value, at
 	case "result":
-		m.Result = value
+		m.Result, m.body = value, at
 	case "error":
-		m.Error = value
+		m.Error, m.body = value, at
 	default:
 		return refuseLookalike(name, envelope)
 	}
 	return nil
 }
 
-// integer is the one spelling of a whole number: 50e-1 and 1.0 would come back as 5 and 1.
-var integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
-
 func (m *Message) setID(value jsontext.Value) error {
 	switch value.Kind() {
-	case '"':
-		m.ID = ID(value)
-		return nil
-	case '0':
-		if !integer.Match(value) {
-			return invalid(`"id" is a number in a spelling that others write differently`)
-		}
+	case '"', '0':
 		m.ID = ID(value)
 		return nil
 	case 'n': // only answers to messages that could not be read carry a null id
@@ -196,14 +201,16 @@ func Members(b []byte, want ...string) (map[string]jsontext.Value, error) {
 	return members, nil
 }
 
-// eachMember calls f for each member of the one object in b. The decoder refuses duplicate names,
-// at any depth, and text that is not UTF-8.
+// eachMember calls f for each member of the one object in b; the values alias b.
 func eachMember(b []byte, f func(name string, value jsontext.Value) error) error {
+	return eachSpan(b, func(name string, at span) error { return f(name, at.of(b)) })
+}
+
+// eachSpan tells where in b the members of its one object have their values. The decoder refuses
+// duplicate names, at any depth, and text that is not UTF-8.
+func eachSpan(b []byte, f func(name string, at span) error) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(b))
 	if d.PeekKind() != '{' {
-		if d.PeekKind() == '[' {
-			return invalid("batches are not accepted")
-		}
 		_, err := d.ReadToken()
 		return errors.Join(invalid("it is not a JSON object"), err)
 	}
@@ -224,7 +231,7 @@ func eachMember(b []byte, f func(name string, value jsontext.Value) error) error
 	return nil
 }
 
-func member(d *jsontext.Decoder, f func(string, jsontext.Value) error) error {
+func member(d *jsontext.Decoder, f func(string, span) error) error {
 	name, err := d.ReadToken()
 	if err != nil {
 		return err
@@ -234,7 +241,8 @@ func member(d *jsontext.Decoder, f func(string, jsontext.Value) error) error {
 	if err != nil {
 		return err
 	}
-	return f(key, value.Clone())
+	end := int(d.InputOffset())
+	return f(key, span{end - len(value), end})
 }
 
 // refuseLookalike refuses a name that another parser could take for one of names.
