@@ -20,9 +20,10 @@ import (
 func (c Call) Binding() sandbox.Digest {
 	h := sha256.New()
 	for _, field := range [...]string{
-		"garita call binding 1",
+		"garita call binding 2",
 		strconv.Itoa(c.Principal.UID),
 		c.Principal.Client,
+		c.Principal.Token,
 		string(c.Session),
 		string(c.Server),
 		string(c.Spec),

@@ -8,6 +8,7 @@ package sandbox
 import (
 	"context"
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -31,11 +32,23 @@ type Server struct {
 	Spec   Spec
 }
 
-// Source says what to run. Exactly one of Command and Image is set.
+// Source says what to run, or where it runs already. Exactly one of Command, Image and URL is set.
 type Source struct {
-	Command []string // argv for the host toolchain: npx …, node …, or a binary's path
-	Image   string   // OCI reference; Args follow its entry point
-	Args    []string // only with Image
+	Command []string          // argv for the host toolchain: npx …, node …, or a binary's path
+	Image   string            // OCI reference; Args follow its entry point
+	Args    []string          // only with Image
+	URL     string            // absolute, http or https: a server that somebody else runs; no sandbox is started
+	Headers map[string]string // sent to URL with every request, by canonical name; never secrets
+	Listen  Listen            // where a server of ours listens inside its sandbox; the zero Listen means stdio
+}
+
+// External says that the server runs elsewhere: there is nothing to start and no wall around it.
+func (s Source) External() bool { return s.URL != "" }
+
+// Listen is an address for Streamable HTTP on a sandbox's own loopback.
+type Listen struct {
+	Port int    // 1–65535; 0 means that the server speaks stdio
+	Path string // absolute: "/mcp"
 }
 
 // Spec is the walls of one server. The zero Spec grants nothing: no folder, no variable, no network.
@@ -47,7 +60,23 @@ type Spec struct {
 	Limits    Limits
 	Lifecycle Lifecycle
 	Tools     ToolFilter
+	Protocol  string // the one revision of MCP to speak with it, "2025-11-25"; "" means what it offers
+	// DenyRequests are refused when the server asks its client for them. Sorted.
+	DenyRequests []ServerRequest
 }
+
+// ServerRequest is something a server may ask of its client.
+type ServerRequest string
+
+// What servers ask of clients.
+const (
+	Sampling    ServerRequest = "sampling"
+	Elicitation ServerRequest = "elicitation"
+	Roots       ServerRequest = "roots"
+)
+
+// ServerRequests are all of them.
+var ServerRequests = []ServerRequest{Elicitation, Roots, Sampling}
 
 // WorkspaceMode says how a server sees its folders.
 type WorkspaceMode string
@@ -72,10 +101,30 @@ type Limits struct {
 	Memory int64   `json:"memory"` // bytes
 	PIDs   int64   `json:"pids"`   // processes and threads
 	CPUs   float64 `json:"cpus"`   // cores
+
+	// The two below are the daemon's to hold, not a sandbox's; the engine is not told.
+
+	Calls     Rate `json:"-"` // of tools/call, over all agents; the zero Rate means any number
+	Instances int  `json:"-"` // sandboxes of this server at a time, for one agent
 }
 
 // DefaultLimits hold where a server declares none.
-var DefaultLimits = Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1}
+var DefaultLimits = Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1, Instances: 8}
+
+// Rate is so many in so much time. The zero Rate is no limit.
+type Rate struct {
+	Count int           // at least 1
+	Per   time.Duration // a second, a minute or an hour
+}
+
+// String is the Rate as it is declared: "120/min".
+func (r Rate) String() string {
+	unit := map[time.Duration]string{time.Second: "s", time.Minute: "min", time.Hour: "h"}[r.Per]
+	if r.Count == 0 || unit == "" {
+		return ""
+	}
+	return strconv.Itoa(r.Count) + "/" + unit
+}
 
 // LimitInForce is one limit as it really holds for a running sandbox; a limit that does not
 // hold is not listed.
@@ -87,10 +136,14 @@ type LimitInForce struct {
 
 // Lifecycle bounds how long a sandbox lives. Zero fields mean the defaults.
 type Lifecycle struct {
-	Idle time.Duration // stop after this much silence
-	Hard time.Duration // stop in any case
-	Call time.Duration // one call may take this long
+	Idle  time.Duration // stop after this much silence
+	Hard  time.Duration // stop in any case
+	Call  time.Duration // one call may take this long
+	Start time.Duration // from its process's start to the end of the handshake; DefaultStart
 }
+
+// DefaultStart is how long a handshake may take where a server declares nothing else.
+const DefaultStart = time.Minute
 
 // ToolFilter limits which tools exist for clients. An empty Allow means all.
 type ToolFilter struct {
