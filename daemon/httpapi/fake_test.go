@@ -201,13 +201,13 @@ func serve(t *testing.T) *daemon {
 // its last may still be on its way out, so it looks until the time of waitFor is up.
 func noLeaks(t *testing.T) {
 	t.Helper()
-	var left []string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if left = running(); len(left) == 0 {
-			return
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); len(running()) > 0; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("left running:\n%s", strings.Join(running(), "\n\n"))
 		}
 	}
-	t.Errorf("left running:\n%s", strings.Join(left, "\n\n"))
 }
 
 // running are the stacks of the package's goroutines.
