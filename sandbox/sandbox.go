@@ -105,11 +105,14 @@ type Limits struct {
 	// The two below are the daemon's to hold, not a sandbox's; the engine is not told.
 
 	Calls     Rate `json:"-"` // of tools/call, over all agents; the zero Rate means any number
-	Instances int  `json:"-"` // sandboxes of this server at a time, for one agent
+	Instances int  `json:"-"` // sandboxes of this server at a time, for one agent; 0 means DefaultInstances
 }
 
 // DefaultLimits hold where a server declares none.
-var DefaultLimits = Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1, Instances: 8}
+var DefaultLimits = Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1}
+
+// DefaultInstances is Limits.Instances where a server declares none.
+const DefaultInstances = 8
 
 // Rate is so many in so much time. The zero Rate is no limit.
 type Rate struct {

@@ -2,8 +2,11 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
 )
@@ -13,6 +16,8 @@ const (
 	eofGrace = time.Second
 	// termGrace is how long it may take after TERM, before KILL of the whole sandbox.
 	termGrace = 2 * time.Second
+	// drainGrace is how long the last of stderr is waited for once the sandbox has ended.
+	drainGrace = time.Second
 )
 
 // Status is one instance as it is now.
@@ -21,58 +26,186 @@ type Status struct {
 	Server sandbox.ServerName
 	Owner  Owner
 	State  sandbox.State
-	Exit   *sandbox.Exit // once stopped
+	Reason string        // why it failed; hostile text may follow it in Last
+	Last   []string      // the last stderr lines of one that failed; hostile text
+	Exit   *sandbox.Exit // once ended
 	Info   sandbox.InstanceInfo
 }
 
-// Instance is one running sandbox and our ends of its pipes: Read is its stdout, Write its stdin.
+// Instance is one sandbox and our ends of its pipes: Read is its stdout, Write its stdin. It is
+// starting until Ready is called, and then ready until it is stopped or fails. Its methods may overlap.
 type Instance struct {
-	Status
+	id      sandbox.InstanceID
+	server  sandbox.ServerName
+	owner   Owner
+	info    sandbox.InstanceInfo
+	limit   time.Duration // of the handshake
 	running sandbox.Instance
 	pipes   ends
+	log     *ring // its own stderr
 	ended   chan struct{}
-	changed func(sandbox.ServerName)
+	keeper  keeper
+	decided func() // ends its start, whatever that came to; more than one call is none
+	turn    int    // the server's strikes when it was started
+	struck  bool   // it has added one; guarded by the supervisor's lock
 
-	mu      sync.Mutex // guards Status.State and Status.Exit
+	mu      sync.Mutex // guards the fields below
+	machine machine
+	exit    *sandbox.Exit
+	asked   bool // we end it, and its end is none of its doing
+	excused bool
+	readyAt time.Time // zero until Ready
+
 	closeIn sync.Once
 	stop    sync.Once
 	stopErr error
 }
 
-// transitions are the ways an instance's state may go; it is born ready.
-var transitions = map[sandbox.State][]sandbox.State{
-	sandbox.Ready:    {sandbox.Frozen, sandbox.Stopping, sandbox.Stopped, sandbox.Failed},
-	sandbox.Frozen:   {sandbox.Ready, sandbox.Stopping, sandbox.Stopped, sandbox.Failed},
-	sandbox.Stopping: {sandbox.Stopped, sandbox.Failed},
-}
-
-func (i *Instance) to(next sandbox.State) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, allowed := range transitions[i.State] {
-		if allowed == next {
-			i.State = next
-			return true
-		}
-	}
-	return false
+// keeper is told what an instance comes to.
+type keeper interface {
+	ready(i *Instance)
+	failed(i *Instance, reason string)
+	excused(i *Instance)
+	changed(i *Instance)
 }
 
 // Now is a copy of the status.
 func (i *Instance) Now() Status {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.Status
+	s := Status{
+		ID: i.id, Server: i.server, Owner: i.owner, Info: i.info,
+		State: i.machine.state, Reason: i.machine.reason, Exit: i.exit,
+	}
+	if s.State == sandbox.Failed {
+		s.Last = i.log.last(shownLines)
+	}
+	return s
 }
 
-func (i *Instance) Read(p []byte) (int, error)  { return i.pipes.out.Read(p) }
+// to takes one transition and tells of it.
+func (i *Instance) to(next sandbox.State, reason string) bool {
+	i.mu.Lock()
+	ok := i.machine.to(next, reason)
+	if ok && next == sandbox.Ready && i.readyAt.IsZero() {
+		i.readyAt = time.Now()
+	}
+	i.mu.Unlock()
+	if ok {
+		i.keeper.changed(i)
+	}
+	return ok
+}
+
+// StartLimit is how long the handshake may take, counted from Start's return: whoever makes the
+// handshake calls Fail when it is over, and then Stop.
+func (i *Instance) StartLimit() time.Duration { return i.limit }
+
+// Ready says that the handshake is done. From here on the server has proved that it starts; that it
+// also lasts, it proves by staying.
+func (i *Instance) Ready() {
+	if i.to(sandbox.Ready, "") {
+		i.keeper.ready(i)
+	}
+}
+
+// Fail says that the server is of no use: no handshake in time, or nonsense. It counts as a strike
+// against the server. The caller still has to Stop it.
+func (i *Instance) Fail(reason string) {
+	if i.to(sandbox.Failed, reason) {
+		i.keeper.failed(i, reason)
+	}
+}
+
+// Excuse says that the server's end, if it comes before Ready, is our doing: it died of the probe of
+// its era. No strike is counted, and one that has been is taken back.
+func (i *Instance) Excuse() {
+	i.mu.Lock()
+	already := i.excused || !i.readyAt.IsZero()
+	i.excused = true
+	i.mu.Unlock()
+	if !already {
+		i.keeper.excused(i)
+	}
+}
+
+func (i *Instance) isExcused() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.excused
+}
+
+// Freeze stops its processes' clocks without ending them; Thaw lets them go on. Kinds:
+// FailedPrecondition in any other state; Unavailable where no freezer is in force.
+func (i *Instance) Freeze(ctx context.Context) error {
+	if s := i.Now().State; s != sandbox.Ready {
+		return fmt.Errorf("freeze %s: it is %s: %w", i.server, s, errdefs.ErrFailedPrecondition)
+	}
+	if err := i.running.Freeze(ctx); err != nil {
+		return fmt.Errorf("freeze %s: %w", i.server, err)
+	}
+	i.to(sandbox.Frozen, "")
+	return nil
+}
+
+// Thaw undoes Freeze.
+func (i *Instance) Thaw(ctx context.Context) error {
+	if s := i.Now().State; s != sandbox.Frozen {
+		return fmt.Errorf("thaw %s: it is %s: %w", i.server, s, errdefs.ErrFailedPrecondition)
+	}
+	if err := i.running.Thaw(ctx); err != nil {
+		return fmt.Errorf("thaw %s: %w", i.server, err)
+	}
+	i.to(sandbox.Ready, "")
+	return nil
+}
+
+// Read is the server's stdout. Its end, unless we asked for it, is the server's failure: when a stop
+// follows, what the stop finds has not been asked for.
+func (i *Instance) Read(p []byte) (int, error) {
+	n, err := i.pipes.out.Read(p)
+	if err != nil {
+		i.gone()
+	}
+	return n, err
+}
+
+// Write is the server's stdin.
 func (i *Instance) Write(p []byte) (int, error) { return i.pipes.in.Write(p) }
 
-// CloseWrite is stdin's end of file.
+// gone notes that stdout has ended while nobody asked for it.
+func (i *Instance) gone() {
+	i.mu.Lock()
+	ours := i.asked || i.machine.state == sandbox.Failed
+	ready := !i.readyAt.IsZero()
+	i.mu.Unlock()
+	if ours {
+		return
+	}
+	select {
+	case <-i.ended: // judged by its exit
+	case <-time.After(eofGrace): // it lives on without a voice
+		if ready {
+			i.Fail("closed its output")
+		} else {
+			i.Fail("closed its output before handshake")
+		}
+	}
+}
+
+// CloseWrite is stdin's end of file: from here on the instance is stopping.
 func (i *Instance) CloseWrite() error {
+	i.ask()
 	var err error
 	i.closeIn.Do(func() { err = i.pipes.in.Close() })
 	return err
+}
+
+func (i *Instance) ask() {
+	i.mu.Lock()
+	i.asked = true
+	i.mu.Unlock()
+	i.to(sandbox.Stopping, "")
 }
 
 // Stop ends the instance: end of file, TERM, KILL of everything. When it returns nil nothing of it
@@ -83,9 +216,6 @@ func (i *Instance) Stop(ctx context.Context) error {
 }
 
 func (i *Instance) stopNow(ctx context.Context) error {
-	if i.to(sandbox.Stopping) {
-		i.changed(i.Server)
-	}
 	_ = i.CloseWrite()
 	select {
 	case <-i.ended:
@@ -98,12 +228,26 @@ func (i *Instance) stopNow(ctx context.Context) error {
 	return err
 }
 
+// end notes how the sandbox ended, and says so where it is the server's own failure.
 func (i *Instance) end(exit sandbox.Exit) {
-	i.to(sandbox.Stopped)
 	i.mu.Lock()
-	i.Exit = &exit
+	i.exit = &exit
+	ready := !i.readyAt.IsZero()
 	i.mu.Unlock()
+	if !i.to(sandbox.Stopped, "") {
+		i.Fail(ending(exit, ready))
+	}
 	close(i.ended)
+}
+
+// uptime is how long it has been, or had been, ready.
+func (i *Instance) uptime(now time.Time) time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.readyAt.IsZero() {
+		return 0
+	}
+	return now.Sub(i.readyAt)
 }
 
 // Ended is closed once the sandbox has ended.

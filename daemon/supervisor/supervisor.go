@@ -8,17 +8,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
 )
 
-// Options is what a Supervisor works with. All are required.
+// Options is what a Supervisor works with. All but Looping are required.
 type Options struct {
 	Runtime   sandbox.Runtime
 	Installer sandbox.Installer
@@ -29,8 +28,11 @@ type Options struct {
 	Changed  func(sandbox.ServerName)
 	Progress func(sandbox.ServerName, sandbox.Progress)
 	// Ended is told how an instance ended.
-	Ended  func(Status, sandbox.Exit)
-	Logger *slog.Logger
+	Ended func(Status, sandbox.Exit)
+	// Looping is told, once per loop, that a server is crash-looping and is not started again for a
+	// while. It may be nil, and may not call back.
+	Looping func(*Trouble)
+	Logger  *slog.Logger
 }
 
 // Lock remembers which package a server runs from, exactly.
@@ -52,20 +54,26 @@ type Owner struct {
 // Supervisor holds every instance that runs. Its methods may overlap.
 type Supervisor struct {
 	Options
+	slots    *slots
+	watching sync.WaitGroup
 
 	mu        sync.Mutex // guards the fields below
 	instances map[sandbox.InstanceID]*Instance
-	logs      map[sandbox.ServerName]*ring
-	failures  map[sandbox.ServerName]string // why the last start failed; none after one that did not
-	starting  map[sandbox.ServerName]int
-	watching  sync.WaitGroup
+	servers   map[sandbox.ServerName]*server
+}
+
+// server is what is known of one server over all its instances. Supervisor.mu guards it.
+type server struct {
+	health
+	log      *ring
+	starting int           // starts under way
+	trial    chan struct{} // closed when the start that tries whether it works again is over; nil when none is
 }
 
 // New returns a Supervisor that runs nothing yet.
 func New(o Options) *Supervisor {
 	return &Supervisor{
-		Options: o, instances: map[sandbox.InstanceID]*Instance{}, logs: map[sandbox.ServerName]*ring{},
-		failures: map[sandbox.ServerName]string{}, starting: map[sandbox.ServerName]int{},
+		Options: o, slots: newSlots(), instances: map[sandbox.InstanceID]*Instance{}, servers: map[sandbox.ServerName]*server{},
 	}
 }
 
@@ -76,46 +84,106 @@ func NewInstanceID() sandbox.InstanceID {
 	return sandbox.InstanceID("i" + hex.EncodeToString(b[:]))
 }
 
-// Start installs what the server runs from if need be, and starts an instance. The caller stops
-// it. When Start returns an error, nothing runs.
-func (s *Supervisor) Start(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o Owner) (*Instance, error) {
-	s.begin(server.Name)
-	i, err := s.start(ctx, server, id, o)
-	s.began(server.Name, err)
+// Start installs what the server runs from if need be, and starts an instance, in state starting: the
+// caller makes the handshake within StartLimit and then calls Ready, or Fail. The caller stops it.
+// When Start returns an error, nothing runs. Installation has all the time ctx gives it.
+//
+// An agent that has as many sandboxes as it may waits for one to end; after a failure the next start
+// waits for the backoff, and what comes meanwhile for its outcome. Kinds: a *Trouble when the server
+// is crash-looping, ResourceExhausted when too many wait, InvalidArgument for an external server.
+func (s *Supervisor) Start(ctx context.Context, srv sandbox.Server, id sandbox.InstanceID, o Owner) (*Instance, error) {
+	if srv.Source.External() {
+		return nil, fmt.Errorf("start %s: it runs elsewhere: %w", srv.Name, errdefs.ErrInvalidArgument)
+	}
+	if t := s.standing(srv.Name); t != nil {
+		return nil, t
+	}
+	release, err := s.slots.take(ctx, share{o.Group, srv.Name}, instancesOf(srv.Spec.Limits))
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", server.Name, err)
+		return nil, fmt.Errorf("start %s: %w", srv.Name, err)
+	}
+	i, err := s.startNow(ctx, srv, id, o, release)
+	if err != nil {
+		release()
+		return nil, err
 	}
 	return i, nil
 }
 
-func (s *Supervisor) start(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o Owner) (*Instance, error) {
-	pkg, args, err := s.install(ctx, server)
-	if err != nil {
-		return nil, err
+func instancesOf(l sandbox.Limits) int {
+	if l.Instances == 0 {
+		return sandbox.DefaultInstances
 	}
-	launch, err := lower(ctx, server, id, o, pkg, args, s.Host)
+	return l.Instances
+}
+
+// startNow starts an instance once it is the server's turn. release is called when it has ended.
+func (s *Supervisor) startNow(ctx context.Context, srv sandbox.Server, id sandbox.InstanceID, o Owner, release func()) (*Instance, error) {
+	turn, decided, err := s.admit(ctx, srv.Name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start %s: %w", srv.Name, err)
 	}
-	return s.launch(ctx, launch, o)
+	s.Changed(srv.Name)
+	launch, err := s.prepare(ctx, srv, id, o)
+	var i *Instance
+	if err == nil {
+		i, err = s.launch(ctx, launch, o)
+	}
+	if err != nil {
+		s.stumbled(ctx, srv.Name, err)
+		decided()
+		return nil, fmt.Errorf("start %s: %w", srv.Name, err)
+	}
+	i.turn, i.limit, i.decided = turn, startLimit(srv.Spec.Lifecycle), decided
+	s.watch(i, release)
+	return i, nil
+}
+
+func startLimit(l sandbox.Lifecycle) time.Duration {
+	if l.Start == 0 {
+		return sandbox.DefaultStart
+	}
+	return l.Start
+}
+
+// prepare installs and lowers.
+func (s *Supervisor) prepare(ctx context.Context, srv sandbox.Server, id sandbox.InstanceID, o Owner) (sandbox.Launch, error) {
+	pkg, args, err := s.install(ctx, srv)
+	if err != nil {
+		return sandbox.Launch{}, err
+	}
+	return lower(ctx, srv, id, o, pkg, args, s.Host)
+}
+
+// Prepare installs what a server runs from, ahead of its first start, and closes its breaker.
+func (s *Supervisor) Prepare(ctx context.Context, srv sandbox.Server) error {
+	s.Reset(srv.Name)
+	if srv.Source.External() {
+		return nil
+	}
+	_, err := s.prepare(ctx, srv, "", Owner{})
+	if err != nil {
+		return fmt.Errorf("install %s: %w", srv.Name, err)
+	}
+	return nil
 }
 
 // install returns the package a server runs from, nil when it is no package.
-func (s *Supervisor) install(ctx context.Context, server sandbox.Server) (*sandbox.Package, []string, error) {
-	ref, args, ok, err := sandbox.ParsePackageCommand(server.Source.Command)
+func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (*sandbox.Package, []string, error) {
+	ref, args, ok, err := sandbox.ParsePackageCommand(srv.Source.Command)
 	if err != nil || !ok {
 		return nil, nil, err
 	}
 	var want *sandbox.Package
-	if p, ok := s.Lock.Locked(server.Name, ref); ok {
+	if p, ok := s.Lock.Locked(srv.Name, ref); ok {
 		want = &p
 	}
-	p, err := s.Installer.Install(ctx, ref, want, func(p sandbox.Progress) { s.Progress(server.Name, p) })
+	p, err := s.Installer.Install(ctx, ref, want, func(p sandbox.Progress) { s.Progress(srv.Name, p) })
 	if err != nil {
 		return nil, nil, err
 	}
 	if want == nil {
-		if err := s.Lock.SetLocked(server.Name, ref, p); err != nil {
+		if err := s.Lock.SetLocked(srv.Name, ref, p); err != nil {
 			return nil, nil, fmt.Errorf("remember the package in garita.lock: %w", err)
 		}
 	}
@@ -133,122 +201,72 @@ func (s *Supervisor) launch(ctx context.Context, l sandbox.Launch, o Owner) (*In
 		ours.close()
 		return nil, err
 	}
-	i := &Instance{
-		Status:  Status{ID: l.ID, Server: l.Server, Owner: o, State: sandbox.Ready, Info: running.Info()},
-		running: running, pipes: ours, ended: make(chan struct{}), changed: s.Changed,
-	}
-	s.watch(i)
-	return i, nil
-}
-
-// watch drains stderr and notices the end, for as long as the instance runs.
-func (s *Supervisor) watch(i *Instance) {
-	s.mu.Lock()
-	s.instances[i.ID] = i
-	lines := s.logOf(i.Server)
-	s.mu.Unlock()
-	s.watching.Go(func() { lines.drain(i.pipes.err) })
-	s.watching.Go(func() {
-		exit, err := i.running.Wait(context.Background())
-		if err != nil {
-			exit = sandbox.Exit{Code: -1, Reason: "engine gone", At: time.Now()}
-		}
-		i.end(exit)
-		s.mu.Lock()
-		delete(s.instances, i.ID)
-		s.mu.Unlock()
-		s.Ended(i.Now(), exit)
-		s.Changed(i.Server)
-	})
-}
-
-func (s *Supervisor) logOf(name sandbox.ServerName) *ring {
-	if s.logs[name] == nil {
-		s.logs[name] = &ring{}
-	}
-	return s.logs[name]
-}
-
-func (s *Supervisor) begin(name sandbox.ServerName) {
-	s.mu.Lock()
-	s.starting[name]++
-	s.mu.Unlock()
-	s.Changed(name)
-}
-
-func (s *Supervisor) began(name sandbox.ServerName, err error) {
-	s.mu.Lock()
-	s.starting[name]--
-	delete(s.failures, name)
-	if err != nil {
-		s.failures[name] = err.Error()
-	}
-	s.mu.Unlock()
-	s.Changed(name)
-}
-
-// State is a server's, over all its instances, and the reason that goes with it.
-func (s *Supervisor) State(name sandbox.ServerName) (sandbox.State, string) {
-	running := s.Instances(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case len(running) > 0:
-		return running[len(running)-1].State, ""
-	case s.starting[name] > 0:
-		return sandbox.Starting, ""
-	case s.failures[name] != "":
-		return sandbox.Failed, s.failures[name]
-	}
-	return sandbox.Stopped, ""
+	return &Instance{
+		id: l.ID, server: l.Server, owner: o, info: running.Info(), running: running, pipes: ours,
+		log: newRing(instanceLines), ended: make(chan struct{}), keeper: s, machine: machine{state: sandbox.Starting},
+	}, nil
 }
 
 // Instances are a server's, oldest first; of all servers when name is "".
 func (s *Supervisor) Instances(name sandbox.ServerName) []Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var all []Status
-	for _, i := range s.instances {
-		if name == "" || i.Server == name {
-			all = append(all, i.Now())
-		}
+	for _, i := range s.which(func(i *Instance) bool { return name == "" || i.server == name }) {
+		all = append(all, i.Now())
 	}
 	slices.SortFunc(all, func(a, b Status) int { return a.Info.Started.Compare(b.Info.Started) })
 	return all
 }
 
 // Log is the last stderr lines of a server's instances, oldest first; hostile text.
-func (s *Supervisor) Log(name sandbox.ServerName) []string {
+func (s *Supervisor) Log(name sandbox.ServerName) []string { return s.logOf(name).last(serverLines) }
+
+// LogAfter is the kept lines of a server's instances behind seq, oldest first. Where there is none it
+// waits for one until ctx ends. A Seq that is more than one ahead of seq says that lines were lost.
+func (s *Supervisor) LogAfter(ctx context.Context, name sandbox.ServerName, seq int64) []Line {
+	return s.logOf(name).await(ctx, seq)
+}
+
+func (s *Supervisor) logOf(name sandbox.ServerName) *ring {
 	s.mu.Lock()
-	lines := s.logOf(name)
-	s.mu.Unlock()
-	return lines.lines()
+	defer s.mu.Unlock()
+	return s.of(name).log
 }
 
 // Stop ends every instance of a server.
 func (s *Supervisor) Stop(ctx context.Context, name sandbox.ServerName) error {
-	return s.stopAll(ctx, func(i *Instance) bool { return i.Server == name })
+	return stopAll(ctx, s.which(func(i *Instance) bool { return i.server == name }))
+}
+
+// Restart ends every instance of a server and closes its breaker: the next call starts it anew.
+func (s *Supervisor) Restart(ctx context.Context, name sandbox.ServerName) error {
+	err := s.Stop(ctx, name)
+	s.Reset(name)
+	return err
 }
 
 // Close ends every instance and waits until nothing of them is left.
 func (s *Supervisor) Close(ctx context.Context) error {
-	err := s.stopAll(ctx, func(*Instance) bool { return true })
+	err := stopAll(ctx, s.which(func(*Instance) bool { return true }))
 	s.watching.Wait()
 	return err
 }
 
-func (s *Supervisor) stopAll(ctx context.Context, which func(*Instance) bool) error {
+func (s *Supervisor) which(wanted func(*Instance) bool) []*Instance {
 	s.mu.Lock()
-	var stop []*Instance
+	defer s.mu.Unlock()
+	var all []*Instance
 	for _, i := range s.instances {
-		if which(i) {
-			stop = append(stop, i)
+		if wanted(i) {
+			all = append(all, i)
 		}
 	}
-	s.mu.Unlock()
-	errs := make([]error, len(stop))
+	return all
+}
+
+func stopAll(ctx context.Context, instances []*Instance) error {
+	errs := make([]error, len(instances))
 	var stopping sync.WaitGroup
-	for n, i := range stop {
+	for n, i := range instances {
 		stopping.Go(func() { errs[n] = i.Stop(ctx) })
 	}
 	stopping.Wait()
@@ -262,45 +280,4 @@ func firstOf(errs []error) error {
 		}
 	}
 	return nil
-}
-
-// ends is one side of an instance's pipes and lifeline.
-type ends struct{ in, out, err, life *os.File }
-
-func (e ends) stdio() sandbox.Stdio {
-	return sandbox.Stdio{In: e.in, Out: e.out, Err: e.err, Lifeline: e.life}
-}
-
-func (e ends) close() {
-	for _, f := range []*os.File{e.in, e.out, e.err, e.life} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
-}
-
-// openStdio makes real pipes, so that no process stands between the gateway and the server.
-func openStdio() (ours, theirs ends, err error) {
-	defer func() {
-		if err != nil {
-			ours.close()
-			theirs.close()
-			err = fmt.Errorf("make pipes: %w", err)
-		}
-	}()
-	if theirs.in, ours.in, err = os.Pipe(); err != nil {
-		return ours, theirs, err
-	}
-	if ours.out, theirs.out, err = os.Pipe(); err != nil {
-		return ours, theirs, err
-	}
-	if ours.err, theirs.err, err = os.Pipe(); err != nil {
-		return ours, theirs, err
-	}
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return ours, theirs, err
-	}
-	ours.life, theirs.life = os.NewFile(uintptr(fds[0]), "lifeline"), os.NewFile(uintptr(fds[1]), "lifeline")
-	return ours, theirs, nil
 }

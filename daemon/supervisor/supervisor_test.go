@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -49,10 +50,10 @@ func (r *registry) Install(_ context.Context, ref sandbox.PackageRef, want *sand
 	return sandbox.Package{Name: ref.Name, Version: "1.0.0", Entry: []string{"/bin/sh", "-c", "echo $0 $@; exec cat"}}, r.err
 }
 
-// machine finds programs in a made-up file system.
-type machine map[string]string // program or path to real path
+// machineHost finds programs in a made-up file system.
+type machineHost map[string]string // program or path to real path
 
-func (m machine) LookPath(p string) (string, error) {
+func (m machineHost) LookPath(p string) (string, error) {
 	if _, ok := m[p]; !ok {
 		return "", errors.New("not there")
 	}
@@ -62,14 +63,14 @@ func (m machine) LookPath(p string) (string, error) {
 	return "/usr/bin/" + p, nil
 }
 
-func (m machine) EvalSymlinks(p string) (string, error) {
+func (m machineHost) EvalSymlinks(p string) (string, error) {
 	if real, ok := m[p]; ok {
 		return real, nil
 	}
 	return p, nil
 }
 
-func (machine) Image(context.Context, sandbox.ServerName, string) (sandbox.Digest, error) {
+func (machineHost) Image(context.Context, sandbox.ServerName, string) (sandbox.Digest, error) {
 	return "sha256:1", nil
 }
 
@@ -77,7 +78,7 @@ func newTest(t *testing.T) (*Supervisor, *registry, *lockFile, <-chan sandbox.Ex
 	r, l := &registry{}, &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}}
 	ended := make(chan sandbox.Exit, 10)
 	s := New(Options{
-		Runtime: sandboxtest.NewFake(), Installer: r, Lock: l, Host: machine{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
+		Runtime: sandboxtest.NewFake(), Installer: r, Lock: l, Host: machineHost{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
 		Changed: func(sandbox.ServerName) {}, Progress: func(sandbox.ServerName, sandbox.Progress) {},
 		Ended: func(_ Status, e sandbox.Exit) { ended <- e }, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -105,6 +106,10 @@ func TestAnInstanceLivesFromStartToStop(t *testing.T) {
 	if got, _ := bufio.NewReader(i).ReadString('\n'); got != "hello\n" {
 		t.Errorf("got %q back", got)
 	}
+	if state, _ := s.State("srv"); state != sandbox.Starting {
+		t.Errorf("state %s before the handshake", state)
+	}
+	i.Ready()
 	if state, _ := s.State("srv"); state != sandbox.Ready || len(s.Instances("srv")) != 1 {
 		t.Errorf("state %s with %d instances", state, len(s.Instances("srv")))
 	}
@@ -145,6 +150,9 @@ func TestAPackageIsLockedAtItsFirstStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if state, _ := s.State("srv"); state != sandbox.Starting {
+			t.Errorf("state %s", state)
+		}
 		if got, _ := bufio.NewReader(i).ReadString('\n'); got != "--flag x y\n" {
 			t.Errorf("the server got %q", got)
 		}
@@ -176,7 +184,7 @@ func TestAFailedStartSaysWhy(t *testing.T) {
 }
 
 func TestLower(t *testing.T) {
-	host := machine{
+	host := machineHost{
 		"node": "/usr/bin/node", "/home/u/.nvm/versions/node/v20.1.0/bin/node": "/home/u/.nvm/versions/node/v20.1.0/bin/node",
 		"/home/u/.local/bin/tool": "/home/u/.local/bin/tool",
 	}
@@ -234,21 +242,68 @@ func TestLower(t *testing.T) {
 	}
 }
 
-func TestTheRingKeepsTheLastLines(t *testing.T) {
-	r := &ring{}
-	r.drain(strings.NewReader(strings.Repeat("line\n", 3*ringLines) + strings.Repeat("x", 3*lineBytes) + "\nlast"))
-	got := r.lines()
-	if len(got) != ringLines || got[len(got)-1] != "last" || len(got[len(got)-2]) != lineBytes {
-		t.Errorf("%d lines, the last %q, the one before of %d bytes", len(got), got[len(got)-1], len(got[len(got)-2]))
+func TestTheLogKeepsTheLastLines(t *testing.T) {
+	r := newRing(serverLines)
+	text := strings.Repeat("line\n", 2*serverLines) + strings.Repeat("x", 3*lineBytes) + "\r\nlast"
+	drain(strings.NewReader(text), func(line string) { r.add("i1", line, time.Unix(1, 0)) })
+	got, _ := r.after(0)
+	if len(got) != serverLines || got[len(got)-1].Text != "last" || len(got[len(got)-2].Text) != lineBytes {
+		t.Errorf("%d lines, the last %q, the one before of %d bytes", len(got), got[len(got)-1].Text, len(got[len(got)-2].Text))
+	}
+	if later, _ := r.after(got[len(got)-3].Seq); len(later) != 2 {
+		t.Errorf("%d lines behind the last but two", len(later))
 	}
 }
 
-func TestNoTransitionLeavesStopped(t *testing.T) {
-	i := &Instance{Status: Status{State: sandbox.Ready}, ended: make(chan struct{})}
-	i.end(sandbox.Exit{At: time.Now()})
-	for _, next := range []sandbox.State{sandbox.Ready, sandbox.Frozen, sandbox.Stopping, sandbox.Failed} {
-		if i.to(next) {
-			t.Errorf("stopped became %s", next)
+func TestAFloodOfLinesIsCounted(t *testing.T) {
+	r, now := newRing(serverLines), time.Unix(1, 0)
+	for range 3 * lineBurst {
+		r.add("i1", "x", now)
+	}
+	r.add("i1", "after a pause", now.Add(time.Second))
+	got, _ := r.after(0)
+	if last := got[len(got)-1]; last.Text != "after a pause" || last.Skipped != 2*lineBurst || last.Seq != lineBurst+1 {
+		t.Errorf("the last line is %+v", last)
+	}
+}
+
+func TestALogIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing(serverLines)
+		got := make(chan []Line)
+		go func() { got <- r.await(t.Context(), 1) }()
+		r.add("i1", "old", time.Now())
+		synctest.Wait()
+		r.add("i1", "new", time.Now())
+		if lines := <-got; len(lines) != 1 || lines[0].Text != "new" {
+			t.Errorf("got %v", lines)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { got <- r.await(ctx, 2) }()
+		cancel()
+		if lines := <-got; lines != nil {
+			t.Errorf("got %v from nothing", lines)
+		}
+	})
+}
+
+func TestTheStatesOfAnInstance(t *testing.T) {
+	all := []sandbox.State{sandbox.Starting, sandbox.Ready, sandbox.Frozen, sandbox.Stopping, sandbox.Stopped, sandbox.Failed}
+	want := map[sandbox.State][]sandbox.State{
+		sandbox.Starting: {sandbox.Ready, sandbox.Stopping, sandbox.Failed},
+		sandbox.Ready:    {sandbox.Frozen, sandbox.Stopping, sandbox.Failed},
+		sandbox.Frozen:   {sandbox.Ready, sandbox.Stopping, sandbox.Failed},
+		sandbox.Stopping: {sandbox.Stopped},
+	}
+	for _, from := range all {
+		var got []sandbox.State
+		for _, to := range all {
+			if m := (machine{state: from}); m.to(to, "x") {
+				got = append(got, to)
+			}
+		}
+		if !cmp.Equal(got, want[from]) {
+			t.Errorf("from %s: %v, want %v", from, got, want[from])
 		}
 	}
 }

@@ -1,0 +1,683 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// stage is a Runtime without processes, for tests in which time is made up: each server lives for a
+// while, unless it is stopped.
+type stage struct {
+	lives time.Duration // 0 means until it is stopped
+	code  int
+	words string
+
+	mu                  sync.Mutex // guards the fields below
+	started, now, peak  int
+	failing             error
+	times               []time.Time
+	byGroup, byGroupMax map[string]int
+}
+
+func (st *stage) Start(_ context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.failing != nil {
+		return nil, st.failing
+	}
+	st.started++
+	st.now++
+	st.peak = max(st.peak, st.now)
+	st.times = append(st.times, time.Now())
+	_, _ = io.Err.WriteString(st.words)
+	a := &actor{stage: st, info: sandbox.InstanceInfo{ID: l.ID, Server: l.Server, Started: time.Now()}, done: make(chan struct{})}
+	if st.lives > 0 {
+		a.death = time.AfterFunc(st.lives, func() { a.die(st.code) })
+	}
+	return a, nil
+}
+
+type actor struct {
+	stage *stage
+	info  sandbox.InstanceInfo
+	death *time.Timer
+	once  sync.Once
+	done  chan struct{}
+	exit  sandbox.Exit
+}
+
+func (a *actor) die(code int) {
+	a.once.Do(func() {
+		a.exit = sandbox.Exit{Code: code, At: time.Now()}
+		a.stage.mu.Lock()
+		a.stage.now--
+		a.stage.mu.Unlock()
+		close(a.done)
+	})
+}
+
+func (a *actor) Info() sandbox.InstanceInfo { return a.info }
+
+func (a *actor) Wait(context.Context) (sandbox.Exit, error) {
+	<-a.done
+	return a.exit, nil
+}
+
+func (a *actor) Stop(context.Context, time.Duration) error {
+	if a.death != nil {
+		a.death.Stop()
+	}
+	a.die(143)
+	return nil
+}
+
+func (a *actor) Freeze(context.Context) error { return nil }
+func (a *actor) Thaw(context.Context) error   { return nil }
+
+func staged(t *testing.T, st *stage) (*Supervisor, chan *Trouble) {
+	looping := make(chan *Trouble, 100)
+	s := New(Options{
+		Runtime: st, Installer: &registry{}, Lock: &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}},
+		Host:    machineHost{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
+		Changed: func(sandbox.ServerName) {}, Progress: func(sandbox.ServerName, sandbox.Progress) {},
+		Ended:   func(Status, sandbox.Exit) {},
+		Looping: func(tr *Trouble) { looping <- tr }, Logger: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s, looping
+}
+
+func TestAServerThatEndsBeforeTheHandshake(t *testing.T) {
+	t.Run("report_L06", func(t *testing.T) {
+		s, _, _, ended := newTest(t)
+		// It would end at once if its stdin were not open: the exit is the script's own.
+		i, err := s.Start(t.Context(), shell("read line; echo why >&2; exit 0"), NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case e := <-ended:
+			t.Fatalf("stdin was not held open: %+v", e)
+		default:
+		}
+		if _, err := i.Write([]byte("go\n")); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		state, reason := s.State("srv")
+		if state != sandbox.Failed || reason != "exited (0) before handshake" {
+			t.Errorf("state %s, reason %q", state, reason)
+		}
+		now := i.Now()
+		if now.State != sandbox.Failed || len(now.Last) != 1 || now.Last[0] != "why" {
+			t.Errorf("status %+v", now)
+		}
+		if s.standingHealth("srv").strikes != 1 {
+			t.Error("it was no strike")
+		}
+		if err := i.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (s *Supervisor) standingHealth(name sandbox.ServerName) health {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of(name).health
+}
+
+func TestBackoffAndBreaker(t *testing.T) {
+	t.Run("report_L11", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{lives: 3 * time.Second, code: 1, words: "out of cheese\n"}
+			s, looping := staged(t, st)
+			for range maxStrikes {
+				i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				i.Ready()
+				<-i.Ended()
+			}
+			tr := <-looping
+			if tr.Strikes != maxStrikes || len(tr.Last) != 1 || tr.Last[0] != "out of cheese" {
+				t.Errorf("told %+v", tr)
+			}
+			for n := 1; n < len(st.times)-1; n++ {
+				if before, after := st.times[n].Sub(st.times[n-1]), st.times[n+1].Sub(st.times[n]); n > 2 && after <= before-firstPause {
+					t.Errorf("the pause shrank from %s to %s", before, after)
+				}
+			}
+			for range 100 { // a client that does not give up
+				if _, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{}); !errors.Is(err, errdefs.ErrUnavailable) {
+					t.Fatalf("got %v", err)
+				}
+			}
+			if st.started != maxStrikes || len(looping) != 0 {
+				t.Errorf("started %d times, told %d times more", st.started, len(looping))
+			}
+			if state, reason := s.State("srv"); state != sandbox.Failed || reason != "crash-looping: exited (1)" {
+				t.Errorf("%s, %q", state, reason)
+			}
+			_, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+			for _, want := range []string{"srv", "failed", "crash-looping", "out of cheese", "tried again at", "garita server logs srv", "garita server restart srv"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+			loopsOn(t, s, looping)
+		})
+	})
+	t.Run("a person closes the breaker", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{lives: time.Second}
+			s, _ := staged(t, st)
+			crash(t, s, maxStrikes)
+			if err := s.Restart(t.Context(), "srv"); err != nil {
+				t.Fatal(err)
+			}
+			crash(t, s, 1)
+			if h := s.standingHealth("srv"); h.looping || h.strikes != 1 {
+				t.Errorf("%+v", h)
+			}
+		})
+	})
+	t.Run("only what lasts resets it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{lives: time.Second}
+			s, _ := staged(t, st)
+			crash(t, s, maxStrikes-1)
+			st.lives = sustained - time.Second
+			crash(t, s, 1)
+			if !s.standingHealth("srv").looping {
+				t.Error("an uptime that was too short has reset it")
+			}
+			s.Reset("srv")
+			st.lives = time.Second
+			crash(t, s, maxStrikes-1)
+			st.lives = sustained
+			crash(t, s, 1)
+			if h := s.standingHealth("srv"); h.looping || h.strikes > 1 {
+				t.Errorf("a sustained uptime has not: %+v", h)
+			}
+		})
+	})
+	t.Run("what a server died of by our doing is no strike", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{lives: time.Second}
+			s, looping := staged(t, st)
+			for n := range 3 * maxStrikes {
+				i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n%2 == 0 {
+					i.Excuse() // before it ends
+				}
+				<-i.Ended()
+				i.Excuse() // or behind it
+			}
+			if h := s.standingHealth("srv"); h.strikes != 0 || h.failed != 0 || len(looping) != 0 {
+				t.Errorf("%+v", h)
+			}
+		})
+	})
+	t.Run("nor is what we stopped or gave up", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := staged(t, &stage{})
+			for range 3 * maxStrikes {
+				i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := i.Stop(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := s.Start(ctx, shell("x"), NewInstanceID(), Owner{}); err == nil {
+				t.Log("it started all the same")
+			}
+			if h := s.standingHealth("srv"); h.failed != 0 {
+				t.Errorf("%+v", h)
+			}
+		})
+	})
+	t.Run("one fault that ends many instances is one strike", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{lives: time.Second}
+			s, _ := staged(t, st)
+			var all []*Instance
+			for range 8 {
+				i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, i)
+			}
+			for _, i := range all {
+				<-i.Ended()
+			}
+			if h := s.standingHealth("srv"); h.strikes != 1 {
+				t.Errorf("%+v", h)
+			}
+		})
+	})
+}
+
+// loopsOn waits for the cool-down: one start is let through, and its end is not told again.
+func loopsOn(t *testing.T, s *Supervisor, looping chan *Trouble) {
+	time.Sleep(firstCoolDown) //nolint:forbidigo // the bubble's clock
+	i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.Ready()
+	<-i.Ended()
+	if _, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{}); !errors.Is(err, errdefs.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if len(looping) != 0 {
+		t.Error("told again")
+	}
+}
+
+// crash starts the server n times and waits for its end each time.
+func crash(t *testing.T, s *Supervisor, n int) {
+	t.Helper()
+	for range n {
+		i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.Ready()
+		<-i.Ended()
+	}
+}
+
+func TestStartsDoNotStampede(t *testing.T) {
+	t.Run("report_L09", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{lives: 8 * time.Second}
+			s, _ := staged(t, st)
+			crash(t, s, 1)
+			st.lives = 0
+			var starts sync.WaitGroup
+			var mu sync.Mutex
+			var all []*Instance
+			for range 20 {
+				starts.Go(func() {
+					i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{Group: string(NewInstanceID())})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					all = append(all, i)
+					mu.Unlock()
+				})
+			}
+			time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
+			synctest.Wait()
+			if st.started != 2 {
+				t.Errorf("%d starts before the one that tries it was decided, want 1", st.started-1)
+			}
+			all[0].Ready()
+			starts.Wait()
+			for _, i := range all {
+				_ = i.Stop(t.Context())
+			}
+		})
+	})
+}
+
+func TestLimitsOfAnAgent(t *testing.T) {
+	t.Run("report_L03", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{}
+			s, _ := staged(t, st)
+			srv := shell("x")
+			srv.Spec.Limits.Instances = 3
+			var sessions sync.WaitGroup
+			for range 10 {
+				sessions.Go(func() {
+					for range 10 {
+						i, err := s.Start(t.Context(), srv, NewInstanceID(), Owner{Group: "agent"})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						i.Ready()
+						time.Sleep(time.Second) //nolint:forbidigo // a call; the bubble's clock
+						_ = i.Stop(t.Context())
+					}
+				})
+			}
+			sessions.Wait()
+			if st.started != 100 || st.peak > 3 || len(s.Instances("")) != 0 {
+				t.Errorf("%d started, %d at a time, %d left", st.started, st.peak, len(s.Instances("")))
+			}
+			if len(s.slots.used) != 0 || len(s.slots.total) != 0 {
+				t.Errorf("slots left: %v, %v", s.slots.used, s.slots.total)
+			}
+		})
+	})
+	t.Run("a wait is bounded in time and number", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := staged(t, &stage{})
+			for range sandbox.DefaultInstances {
+				if _, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{Group: "a"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			errs := make(chan error, maxQueue+1)
+			began := time.Now()
+			for range maxQueue + 1 {
+				go func() {
+					_, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{Group: "a"})
+					errs <- err
+				}()
+			}
+			if err := <-errs; !errors.Is(err, errdefs.ErrResourceExhausted) || !strings.Contains(err.Error(), "wait already") || time.Since(began) != 0 {
+				t.Errorf("one too many got %v", err)
+			}
+			for range maxQueue {
+				if err := <-errs; !errors.Is(err, errdefs.ErrResourceExhausted) || !strings.Contains(err.Error(), "limits.instances") {
+					t.Errorf("got %v", err)
+				}
+			}
+			if time.Since(began) != queueTime {
+				t.Errorf("waited %s", time.Since(began))
+			}
+			if _, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{Group: "b"}); err != nil {
+				t.Errorf("another agent: %v", err)
+			}
+		})
+	})
+	t.Run("over all servers", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{}
+			s, _ := staged(t, st)
+			for n := range perAgent + 1 {
+				srv := shell("x")
+				srv.Name = sandbox.ServerName(strings.Repeat("s", n+1))
+				_, err := s.Start(t.Context(), srv, NewInstanceID(), Owner{Group: "a"})
+				if n < perAgent && err != nil || n == perAgent && !errors.Is(err, errdefs.ErrResourceExhausted) {
+					t.Errorf("%d: %v", n, err)
+				}
+			}
+		})
+	})
+}
+
+func TestAFailedStartIsTriedAgain(t *testing.T) {
+	t.Run("report_L12", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &slowRegistry{takes: 75 * time.Second}
+			s, _ := staged(t, &stage{})
+			s.Installer = r
+			npx := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "pkg"}}}
+			began := time.Now()
+			i, err := s.Start(t.Context(), npx, NewInstanceID(), Owner{})
+			if err != nil {
+				t.Fatalf("an installation of 75 s: %v", err)
+			}
+			if time.Since(began) != r.takes || i.StartLimit() != sandbox.DefaultStart {
+				t.Errorf("installed in %s, then %s for the handshake", time.Since(began), i.StartLimit())
+			}
+			_ = i.Stop(t.Context())
+
+			r.err = errdefs.ErrUnavailable
+			for range 3 * maxStrikes { // a registry that is down is not the server's crash
+				if _, err := s.Start(t.Context(), npx, NewInstanceID(), Owner{}); err == nil || !strings.Contains(err.Error(), "start srv") {
+					t.Fatalf("got %v", err)
+				}
+			}
+			r.err = nil
+			if i, err = s.Start(t.Context(), npx, NewInstanceID(), Owner{}); err != nil {
+				t.Fatalf("once it is back: %v", err)
+			}
+			npx.Spec.Lifecycle.Start = 2 * time.Minute
+			i.Fail("no answer to initialize within 1m0s")
+			_ = i.Stop(t.Context())
+			if _, reason := s.State("srv"); reason != "no answer to initialize within 1m0s" {
+				t.Errorf("reason %q", reason)
+			}
+			if i, err = s.Start(t.Context(), npx, NewInstanceID(), Owner{}); err != nil || i.StartLimit() != 2*time.Minute {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	})
+}
+
+type slowRegistry struct {
+	takes time.Duration
+	err   error
+}
+
+func (r *slowRegistry) Install(ctx context.Context, ref sandbox.PackageRef, _ *sandbox.Package, _ func(sandbox.Progress)) (sandbox.Package, error) {
+	select {
+	case <-time.After(r.takes):
+	case <-ctx.Done():
+		return sandbox.Package{}, ctx.Err()
+	}
+	return sandbox.Package{Name: ref.Name, Entry: []string{"/bin/sh"}}, r.err
+}
+
+func TestAfterASuspend(t *testing.T) {
+	t.Run("report_L18", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stage{}
+			s, _ := staged(t, st)
+			start := func() *Instance {
+				i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				i.Ready()
+				return i
+			}
+			deaf, well := start(), start()
+			var slept time.Duration
+			var mu sync.Mutex
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			checked := 0
+			go func() {
+				done <- Resumed(ctx, func() time.Duration {
+					mu.Lock()
+					defer mu.Unlock()
+					return slept
+				}, func() {
+					checked++
+					s.Check(ctx, func(_ context.Context, i *Instance) error {
+						if i == deaf {
+							return errors.New("no answer to ping")
+						}
+						return nil
+					})
+				})
+			}()
+			time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
+			if checked != 0 {
+				t.Errorf("checked %d times without a suspend", checked)
+			}
+			mu.Lock()
+			slept = 8 * time.Hour
+			mu.Unlock()
+			time.Sleep(2 * lookEvery) //nolint:forbidigo // the bubble's clock
+			if checked != 1 || deaf.Now().State != sandbox.Stopped || well.Now().State != sandbox.Ready {
+				t.Errorf("checked %d times; deaf is %s, well is %s", checked, deaf.Now().State, well.Now().State)
+			}
+			if h := s.standingHealth("srv"); h.failed != 0 {
+				t.Errorf("a suspend is no strike: %+v", h)
+			}
+			start()
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	if sleptNow() < 0 {
+		t.Error("the machine has slept less than not at all")
+	}
+}
+
+func TestStderrIsDrained(t *testing.T) {
+	t.Run("report_M03", func(t *testing.T) {
+		s, _, _, ended := newTest(t)
+		const script = `n=0; line=$(printf '%01000d' 0)
+while read request; do echo $line >&2; echo done; n=$((n+1)); [ $n = 100 ] && break; done
+head -c 10485760 /dev/zero | tr '\0' x >&2; echo end >&2; read rest`
+		i, err := s.Start(t.Context(), shell(script), NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.Ready()
+		answer := make([]byte, 5)
+		for n := range 100 {
+			if _, err := i.Write([]byte("request\n")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readFull(i, answer); err != nil || string(answer) != "done\n" {
+				t.Fatalf("request %d: %q, %v", n, answer, err)
+			}
+		}
+		for seq, last := int64(0), ""; last != "end" && !strings.HasSuffix(last, "end"); {
+			lines := s.LogAfter(t.Context(), "srv", seq)
+			if lines == nil {
+				t.Fatal("no line came")
+			}
+			seq, last = lines[len(lines)-1].Seq, lines[len(lines)-1].Text
+			if len(lines[len(lines)-1].Text) == lineBytes { // the burst is one line with what follows
+				break
+			}
+		}
+		if _, err := i.Write([]byte("rest\n")); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		if n := len(s.Log("srv")); n > serverLines {
+			t.Errorf("%d lines kept", n)
+		}
+	})
+}
+
+func readFull(i *Instance, p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		m, err := i.Read(p[n:])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func TestAServerThatClosesItsOutputHasFailed(t *testing.T) {
+	s, _, _, _ := newTest(t)
+	i, err := s.Start(t.Context(), shell("exec >&-; read rest"), NewInstanceID(), Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.Ready()
+	if _, err := i.Read(make([]byte, 1)); err == nil {
+		t.Fatal("read something")
+	}
+	if now := i.Now(); now.State != sandbox.Failed || now.Reason != "closed its output" {
+		t.Errorf("%+v", now)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFreezeAndThaw(t *testing.T) {
+	s, _ := staged(t, &stage{})
+	i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Freeze(t.Context()); !errors.Is(err, errdefs.ErrFailedPrecondition) {
+		t.Errorf("froze while it starts: %v", err)
+	}
+	i.Ready()
+	if err := i.Freeze(t.Context()); err != nil || i.Now().State != sandbox.Frozen {
+		t.Errorf("%v, %s", err, i.Now().State)
+	}
+	if err := i.Thaw(t.Context()); err != nil || i.Now().State != sandbox.Ready {
+		t.Errorf("%v, %s", err, i.Now().State)
+	}
+}
+
+// A server whose client is gone leaves nothing, whatever it has forked.
+func TestChildrenEndWithTheirServer(t *testing.T) {
+	t.Run("report_L01", func(t *testing.T) {
+		s, _, _, ended := newTest(t)
+		i, err := s.Start(t.Context(), shell("sh -c 'sleep 1000 & echo $!; wait' & read rest; trap '' TERM; wait"), NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid := make([]byte, 16)
+		n, err := i.Read(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		if grandchild := strings.TrimSpace(string(pid[:n])); alive(grandchild) {
+			t.Errorf("process %s lives on", grandchild)
+		}
+	})
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := New(Options{
+		Runtime: &stage{}, Installer: &registry{}, Lock: &lockFile{}, Host: machineHost{"sh": "/usr/bin/dash"},
+		Changed: func(sandbox.ServerName) {}, Ended: func(Status, sandbox.Exit) {}, Logger: slog.New(slog.DiscardHandler),
+	})
+	for range 4 {
+		if _, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for tick := time.NewTicker(10 * time.Millisecond); runtime.NumGoroutine() > before; <-tick.C {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("goroutines are left")
+		default:
+		}
+	}
+}
+
+// alive says whether a process runs; a zombie does not.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
