@@ -17,6 +17,8 @@ type declared struct {
 	Image     string            `yaml:"image,omitempty"`
 	Args      []string          `yaml:"args,omitempty"`
 	URL       string            `yaml:"url,omitempty"`
+	Headers   map[string]string `yaml:"headers,omitempty"`
+	Listen    string            `yaml:"listen,omitempty"`
 	Protocol  string            `yaml:"protocol,omitempty"`
 	Placement string            `yaml:"placement,omitempty"`
 	Runtime   string            `yaml:"runtime,omitempty"`
@@ -29,6 +31,7 @@ type declared struct {
 	Limits    declaredLimits    `yaml:"limits,omitempty"`
 	Lifecycle declaredLifecycle `yaml:"lifecycle,omitempty"`
 	Tools     declaredTools     `yaml:"tools,omitempty"`
+	Requests  declaredRequests  `yaml:"requests,omitempty"`
 	Exec      *declaredExec     `yaml:"exec,omitempty"`
 }
 
@@ -43,11 +46,12 @@ type declaredNetwork struct {
 }
 
 type declaredLimits struct {
-	Memory string  `yaml:"memory,omitempty"`
-	PIDs   int64   `yaml:"pids,omitempty"`
-	CPUs   float64 `yaml:"cpus,omitempty"`
-	Disk   string  `yaml:"disk,omitempty"`
-	Calls  string  `yaml:"calls,omitempty"`
+	Memory    string  `yaml:"memory,omitempty"`
+	PIDs      int64   `yaml:"pids,omitempty"`
+	CPUs      float64 `yaml:"cpus,omitempty"`
+	Disk      string  `yaml:"disk,omitempty"`
+	Calls     string  `yaml:"calls,omitempty"`
+	Instances int     `yaml:"instances,omitempty"`
 }
 
 type declaredLifecycle struct {
@@ -55,10 +59,15 @@ type declaredLifecycle struct {
 	Freeze string `yaml:"freeze,omitempty"`
 	Hard   string `yaml:"hard,omitempty"`
 	Call   string `yaml:"call,omitempty"`
+	Start  string `yaml:"start,omitempty"`
 }
 
 type declaredTools struct {
 	Allow []string `yaml:"allow,omitempty"`
+}
+
+type declaredRequests struct {
+	Deny []string `yaml:"deny,omitempty"`
 }
 
 type declaredExec struct {

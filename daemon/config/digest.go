@@ -27,6 +27,17 @@ type canonical struct {
 	HardMS    int64             `json:"hard_ms"`
 	CallMS    int64             `json:"call_ms"`
 	Tools     []string          `json:"tools"`
+
+	// What came later is left out where it is not declared, so that it changed no digest by coming.
+
+	URL       string                  `json:"url,omitzero"`
+	Headers   map[string]string       `json:"headers,omitzero"`
+	Listen    sandbox.Listen          `json:"listen,omitzero"`
+	Protocol  string                  `json:"protocol,omitzero"`
+	Calls     string                  `json:"calls,omitzero"`
+	Instances int                     `json:"instances,omitzero"`
+	StartMS   int64                   `json:"start_ms,omitzero"`
+	Requests  []sandbox.ServerRequest `json:"deny_requests,omitzero"`
 }
 
 type canonicalMount struct {
@@ -53,6 +64,7 @@ func canonicalServer(s sandbox.Server) canonical {
 		IdleMS: s.Spec.Lifecycle.Idle.Milliseconds(), HardMS: s.Spec.Lifecycle.Hard.Milliseconds(),
 		CallMS: s.Spec.Lifecycle.Call.Milliseconds(), Tools: s.Spec.Tools.Allow,
 	}
+	c.later(s)
 	if c.Workspace == "" {
 		c.Workspace = string(sandbox.Snapshot)
 	}
@@ -60,6 +72,23 @@ func canonicalServer(s sandbox.Server) canonical {
 		c.Mounts = append(c.Mounts, canonicalMount(m))
 	}
 	return c
+}
+
+func (c *canonical) later(s sandbox.Server) {
+	c.URL, c.Listen, c.Protocol = s.Source.URL, s.Source.Listen, s.Spec.Protocol
+	c.Calls, c.Instances, c.StartMS = s.Spec.Limits.Calls.String(), s.Spec.Limits.Instances, s.Spec.Lifecycle.Start.Milliseconds()
+	if c.Instances == sandbox.DefaultInstances {
+		c.Instances = 0
+	}
+	if s.Spec.Lifecycle.Start == sandbox.DefaultStart {
+		c.StartMS = 0
+	}
+	if len(s.Source.Headers) > 0 {
+		c.Headers = s.Source.Headers
+	}
+	if len(s.Spec.DenyRequests) > 0 {
+		c.Requests = s.Spec.DenyRequests
+	}
 }
 
 func fullLimits(l sandbox.Limits) sandbox.Limits {

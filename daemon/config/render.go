@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -155,12 +156,20 @@ func layOut(file string, f serversFile) ([]byte, error) {
 func declare(s sandbox.Server) *declared {
 	d := &declared{
 		Image: s.Source.Image, Args: s.Source.Args, Workspace: string(s.Spec.Workspace), Folders: s.Spec.Folders,
-		Env: s.Spec.Env, Tools: declaredTools{Allow: s.Spec.Tools.Allow},
+		Env: s.Spec.Env, Tools: declaredTools{Allow: s.Spec.Tools.Allow}, Protocol: s.Spec.Protocol,
+		URL: s.Source.URL, Headers: s.Source.Headers, Listen: declareListen(s.Source.Listen),
 	}
-	if d.Image == "" && readable(s.Source.Command) {
+	switch {
+	case s.Source.External():
+		d.Workspace = "" // it has none
+	case d.Image != "":
+	case readable(s.Source.Command):
 		d.Run = joinWords(s.Source.Command)
-	} else if d.Image == "" {
+	default:
 		d.Command = s.Source.Command
+	}
+	for _, r := range s.Spec.DenyRequests {
+		d.Requests.Deny = append(d.Requests.Deny, string(r))
 	}
 	for _, m := range s.Spec.Mounts {
 		d.Mounts = append(d.Mounts, declareMount(m))
@@ -179,6 +188,9 @@ func (d *declared) leaveOut() {
 	}
 	if len(d.Env) == 0 {
 		d.Env = nil
+	}
+	if len(d.Headers) == 0 {
+		d.Headers = nil
 	}
 }
 
@@ -204,7 +216,7 @@ func declareLimits(l sandbox.Limits) (d declaredLimits) {
 	if l.Memory > 0 {
 		d.Memory = formatSize(l.Memory)
 	}
-	d.PIDs, d.CPUs = l.PIDs, l.CPUs
+	d.PIDs, d.CPUs, d.Calls, d.Instances = l.PIDs, l.CPUs, l.Calls.String(), l.Instances
 	return d
 }
 
@@ -218,5 +230,15 @@ func declareLifecycle(l sandbox.Lifecycle) (d declaredLifecycle) {
 	if l.Call > 0 {
 		d.Call = formatDuration(l.Call)
 	}
+	if l.Start > 0 {
+		d.Start = formatDuration(l.Start)
+	}
 	return d
+}
+
+func declareListen(l sandbox.Listen) string {
+	if l.Port == 0 {
+		return ""
+	}
+	return strconv.Itoa(l.Port) + l.Path
 }

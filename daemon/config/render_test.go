@@ -13,14 +13,15 @@ import (
 func full() sandbox.Server {
 	return sandbox.Server{
 		Name:   "new.one",
-		Source: sandbox.Source{Command: []string{"npx", "-y", "pkg@1", "/home/ana/my shop", "it's", "#no", "- x", "a: b", "true", "~/x", "\n"}},
+		Source: sandbox.Source{Command: []string{"npx", "-y", "pkg@1", "/home/ana/my shop", "it's", "#no", "- x", "a: b", "true", "~/x", "\n"}, Listen: sandbox.Listen{Port: 3000, Path: "/mcp"}},
 		Spec: sandbox.Spec{
 			Workspace: sandbox.Snapshot, Folders: []string{"/home/ana/my shop"},
 			Mounts:    []sandbox.Mount{{Host: "/srv/in", At: "/workspace/input"}, {Host: "/srv/out", At: "/srv/out", Writable: true}},
 			Env:       map[string]string{"A": "yes", "B": "007", "C": "${x}\n#", "D": ""},
-			Limits:    sandbox.Limits{Memory: 3 << 29, PIDs: 64, CPUs: 0.5},
-			Lifecycle: sandbox.Lifecycle{Idle: 90 * time.Second, Hard: 12 * time.Hour, Call: 5 * time.Minute},
-			Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}},
+			Limits:    sandbox.Limits{Memory: 3 << 29, PIDs: 64, CPUs: 0.5, Calls: sandbox.Rate{Count: 120, Per: time.Minute}, Instances: 3},
+			Lifecycle: sandbox.Lifecycle{Idle: 90 * time.Second, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 2 * time.Minute},
+			Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}}, Protocol: "2024-11-05",
+			DenyRequests: []sandbox.ServerRequest{sandbox.Elicitation, sandbox.Sampling},
 		},
 	}
 }
@@ -131,5 +132,24 @@ func TestPutIntoEveryLayout(t *testing.T) {
 				t.Errorf("still there:\n%s", out)
 			}
 		})
+	}
+}
+
+func TestAnExternalServerIsWrittenAndRead(t *testing.T) {
+	want := sandbox.Server{
+		Name:   "far",
+		Source: sandbox.Source{URL: "https://example.com/mcp?a=b", Headers: map[string]string{"X-Tenant": "a: b # c"}},
+		Spec:   sandbox.Spec{Workspace: sandbox.None, Limits: sandbox.Limits{Calls: sandbox.Rate{Count: 9, Per: time.Hour}}},
+	}
+	out, err := putServer("f", []byte(commented), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := ParseServers("f", out, testGuard)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	if d := cmp.Diff(byName(list)["far"], want); d != "" {
+		t.Error(d)
 	}
 }

@@ -48,7 +48,7 @@ func lower(name string, d *declared, guard Guard) (s sandbox.Server, key string,
 		return s, "", err
 	}
 	if d == nil {
-		return s, "", fmt.Errorf("nothing is declared; give it run, command or image")
+		return s, "", fmt.Errorf("nothing is declared; give it run, command, image or url")
 	}
 	if key, err = d.refuseLater(); err != nil {
 		return s, key, err
@@ -71,9 +71,7 @@ func (d *declared) refuseLater() (string, error) {
 		asked bool
 		why   string
 	}{
-		{"url", d.URL != "", "servers at a URL"},
-		{"protocol", d.Protocol != "" && d.Protocol != "auto", "a fixed protocol revision"},
-		{"placement", d.Placement != "" && d.Placement != "dedicated", "any placement but dedicated"},
+		{"placement", !slices.Contains([]string{"", "dedicated", "external"}, d.Placement), "any placement but dedicated and external"},
 		{"runtime", d.Runtime != "" && d.Runtime != "runc", "any runtime but runc"},
 		{"network", d.Network != nil && len(d.Network.Allow) > 0, "access to a network; until then every host is denied"},
 		{"secrets", len(d.Secrets) > 0, "secrets"},
@@ -91,8 +89,6 @@ func (d *declared) refuseLaterBounds() (string, error) {
 	switch {
 	case d.Limits.Disk != "":
 		return "limits", fmt.Errorf("limits: disk cannot be held to yet; take it out")
-	case d.Limits.Calls != "":
-		return "limits", fmt.Errorf("limits: calls cannot be held to yet; take it out")
 	case d.Lifecycle.Freeze != "":
 		return "lifecycle", fmt.Errorf("lifecycle: freeze cannot be kept yet; take it out")
 	}
@@ -101,13 +97,23 @@ func (d *declared) refuseLaterBounds() (string, error) {
 
 func (d *declared) source(home string) (src sandbox.Source, key string, err error) {
 	ways := 0
-	for _, set := range []bool{d.Run != "", len(d.Command) > 0, d.Image != ""} {
+	for _, set := range []bool{d.Run != "", len(d.Command) > 0, d.Image != "", d.URL != ""} {
 		if set {
 			ways++
 		}
 	}
-	if ways != 1 {
-		return src, "", fmt.Errorf("want exactly one of run, command and image")
+	switch {
+	case ways != 1:
+		return src, "", fmt.Errorf("want exactly one of run, command, image and url")
+	case d.URL != "":
+		return d.remote()
+	case d.Placement == "external":
+		return src, "placement", fmt.Errorf("placement: external is for a server at a url")
+	case len(d.Headers) > 0:
+		return src, "headers", fmt.Errorf("headers go with url")
+	}
+	if src.Listen, err = d.listen(); err != nil {
+		return src, "listen", err
 	}
 	switch {
 	case d.Run != "":
@@ -148,6 +154,15 @@ func checkWords(src sandbox.Source) error {
 func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) {
 	if spec.Workspace, err = parseMode(d.Workspace); err != nil {
 		return spec, "workspace", err
+	}
+	if d.URL != "" {
+		spec.Workspace = sandbox.None
+	}
+	if spec.Protocol, err = parseProtocol(d.Protocol); err != nil {
+		return spec, "protocol", err
+	}
+	if spec.DenyRequests, err = d.Requests.lower(); err != nil {
+		return spec, "requests", err
 	}
 	if spec.Folders, err = d.folders(guard); err != nil {
 		return spec, "folders", err
@@ -251,38 +266,6 @@ func (d *declared) env() (map[string]string, error) {
 		}
 	}
 	return maps.Clone(d.Env), nil
-}
-
-func (l declaredLimits) lower() (out sandbox.Limits, err error) {
-	if l.Memory != "" {
-		if out.Memory, err = parseSize(l.Memory); err != nil {
-			return out, fmt.Errorf("limits: memory: %w", err)
-		}
-	}
-	if l.PIDs < 0 || !(l.CPUs >= 0 && l.CPUs <= 4096) {
-		return out, fmt.Errorf("limits: pids and cpus are counts of processes and of cores")
-	}
-	out.PIDs, out.CPUs = l.PIDs, l.CPUs
-	return out, nil
-}
-
-func (l declaredLifecycle) lower() (out sandbox.Lifecycle, err error) {
-	if l.Idle != "" {
-		if out.Idle, err = parseDuration(l.Idle); err != nil {
-			return out, fmt.Errorf("lifecycle: idle: %w", err)
-		}
-	}
-	if l.Hard != "" {
-		if out.Hard, err = parseDuration(l.Hard); err != nil {
-			return out, fmt.Errorf("lifecycle: hard: %w", err)
-		}
-	}
-	if l.Call != "" {
-		if out.Call, err = parseDuration(l.Call); err != nil {
-			return out, fmt.Errorf("lifecycle: call: %w", err)
-		}
-	}
-	return out, nil
 }
 
 func (t declaredTools) lower() (sandbox.ToolFilter, error) {

@@ -26,14 +26,24 @@ servers:
       - {host: /srv/out, mode: rw}
     network: {allow: []}
     env: {LOG: debug}
-    limits: {memory: 512MiB, pids: 256, cpus: 1.5}
-    lifecycle: {idle: 10m, hard: 12h, call: 5m}
+    limits: {memory: 512MiB, pids: 256, cpus: 1.5, calls: 120/min, instances: 2}
+    lifecycle: {idle: 10m, hard: 12h, call: 5m, start: 90s}
+    requests: {deny: [sampling, roots, roots]}
     tools: {allow: ["read_*"]}
   img:
     image: ghcr.io/x/y:1
     args: [serve]
     workspace: none
     network:
+    protocol: 2025-11-25
+    listen: 3000/mcp
+  remote:
+    url: https://example.com/mcp?x=1
+    placement: external
+    headers: {x-tenant: shop one}
+    limits: {calls: 5/s}
+  here:
+    url: http://[::1]:8080
 `
 	got, err := ParseServers("servers.yaml", []byte(text), testGuard)
 	if err != nil {
@@ -47,12 +57,22 @@ servers:
 				Workspace: sandbox.Snapshot, Folders: []string{"${workspace}"},
 				Mounts:    []sandbox.Mount{{Host: "/home/ana/data/in", At: "/workspace/input"}, {Host: "/srv/out", At: "/srv/out", Writable: true}},
 				Env:       map[string]string{"LOG": "debug"},
-				Limits:    sandbox.Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1.5},
-				Lifecycle: sandbox.Lifecycle{Idle: 10 * time.Minute, Hard: 12 * time.Hour, Call: 5 * time.Minute},
-				Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}},
+				Limits:    sandbox.Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1.5, Calls: sandbox.Rate{Count: 120, Per: time.Minute}, Instances: 2},
+				Lifecycle: sandbox.Lifecycle{Idle: 10 * time.Minute, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 90 * time.Second},
+				Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}}, DenyRequests: []sandbox.ServerRequest{sandbox.Roots, sandbox.Sampling},
 			},
 		},
-		{Name: "img", Source: sandbox.Source{Image: "ghcr.io/x/y:1", Args: []string{"serve"}}, Spec: sandbox.Spec{Workspace: sandbox.None}},
+		{Name: "here", Source: sandbox.Source{URL: "http://[::1]:8080"}, Spec: sandbox.Spec{Workspace: sandbox.None}},
+		{
+			Name:   "img",
+			Source: sandbox.Source{Image: "ghcr.io/x/y:1", Args: []string{"serve"}, Listen: sandbox.Listen{Port: 3000, Path: "/mcp"}},
+			Spec:   sandbox.Spec{Workspace: sandbox.None, Protocol: "2025-11-25"},
+		},
+		{
+			Name:   "remote",
+			Source: sandbox.Source{URL: "https://example.com/mcp?x=1", Headers: map[string]string{"X-Tenant": "shop one"}},
+			Spec:   sandbox.Spec{Workspace: sandbox.None, Limits: sandbox.Limits{Calls: sandbox.Rate{Count: 5, Per: time.Second}}},
+		},
 	}
 	if d := cmp.Diff(got, want); d != "" {
 		t.Error(d)
@@ -77,10 +97,8 @@ func TestParseServersRefuses(t *testing.T) {
 		"the whole public web":      {head + "    run: x\n    network: {allow: [public-web]}\n", 5, "yet"},
 		"a secret":                  {head + "    run: x\n    secrets: [{name: t}]\n", 5, "yet"},
 		"rules for commands":        {head + "    run: x\n    exec: {allow: [\"*\"]}\n", 5, "yet"},
-		"a url":                     {head + "    url: https://x\n", 4, "yet"},
 		"another runtime":           {head + "    run: x\n    runtime: gvisor\n", 5, "yet"},
 		"a shared placement":        {head + "    run: x\n    placement: shared\n", 5, "yet"},
-		"a fixed protocol":          {head + "    run: x\n    protocol: 2024-11-05\n", 5, "yet"},
 		"a disk limit":              {head + "    run: x\n    limits: {disk: 2GiB}\n", 5, "disk"},
 		"a mount of the home":       {head + "    run: x\n    mounts:\n      - {host: ~/}\n", 5, "home"},
 		"a mount over /usr":         {head + "    run: x\n    mounts:\n      - {host: /srv/x, at: /usr/x}\n", 5, "system"},
@@ -91,6 +109,32 @@ func TestParseServersRefuses(t *testing.T) {
 		"a negative count":          {head + "    run: x\n    limits: {pids: -1}\n", 5, "counts"},
 		"a shell line":              {head + "    run: x | y\n", 4, "shell"},
 		"a chosen HOME":             {head + "    run: x\n    env: {HOME: /x}\n", 5, "HOME"},
+		"a url in the clear":        {head + "    url: http://example.com/mcp\n", 4, "https"},
+		"a url that is a file":      {head + "    url: file:///etc/passwd\n", 4, "address"},
+		"another scheme":            {head + "    url: ftp://example.com/mcp\n", 4, "https"},
+		"a password in a url":       {head + "    url: https://a:b@example.com/mcp\n", 4, "password"},
+		"a fragment":                {head + "    url: https://example.com/mcp#x\n", 4, "fragment"},
+		"a url and a command":       {head + "    url: https://example.com\n    run: x\n", 3, "exactly one"},
+		"walls around elsewhere":    {head + "    url: https://example.com\n    folders: [/srv]\n", 5, "elsewhere"},
+		"memory elsewhere":          {head + "    url: https://example.com\n    limits: {memory: 1GiB}\n", 5, "elsewhere"},
+		"a url in a sandbox":        {head + "    url: https://example.com\n    placement: dedicated\n", 5, "external"},
+		"external without a url":    {head + "    run: x\n    placement: external\n", 5, "url"},
+		"headers without a url":     {head + "    run: x\n    headers: {X-A: b}\n", 5, "url"},
+		"a credential in a header":  {head + "    url: https://example.com\n    headers: {authorization: Bearer x}\n", 5, "credential"},
+		"an API key in a header":    {head + "    url: https://example.com\n    headers: {X-Api-Key: x}\n", 5, "credential"},
+		"a header of ours":          {head + "    url: https://example.com\n    headers: {mcp-session-id: x}\n", 5, "set by Garita"},
+		"a header that is two":      {head + "    url: https://example.com\n    headers: {X-A: \"b\\r\\nX-B: c\"}\n", 5, "one line"},
+		"a header twice":            {head + "    url: https://example.com\n    headers: {X-A: b, x-a: c}\n", 5, "twice"},
+		"a port without a number":   {head + "    run: x\n    listen: /mcp\n", 5, "port"},
+		"a port too high":           {head + "    run: x\n    listen: 70000/mcp\n", 5, "port"},
+		"a query to listen at":      {head + "    run: x\n    listen: 3000/mcp?x\n", 5, "port"},
+		"a revision nobody knows":   {head + "    run: x\n    protocol: 2024-01-01\n", 5, "revision"},
+		"a rate without a unit":     {head + "    run: x\n    limits: {calls: \"120\"}\n", 5, "120/min"},
+		"no calls at all":           {head + "    run: x\n    limits: {calls: 0/s}\n", 5, "rate"},
+		"too many instances":        {head + "    run: x\n    limits: {instances: 33}\n", 5, "instances"},
+		"an unknown request":        {head + "    run: x\n    requests: {deny: [ping]}\n", 5, "sampling"},
+		"requests allowed":          {head + "    run: x\n    requests: {allow: [roots]}\n", 5, "allow"},
+		"no time to start":          {head + "    run: x\n    lifecycle: {start: 0s}\n", 5, "start"},
 		"two documents":             {head + "    run: x\n---\na: 1\n", 0, "document"},
 		"half a file":               {head + "    run: \"x\n", 0, ""},
 		"not text":                  {"\xff\xfe", 0, "UTF-8"},
@@ -148,6 +192,7 @@ func TestDigest(t *testing.T) {
 	}
 	same := base()
 	same.Spec.Workspace, same.Spec.Limits, same.Spec.Folders = sandbox.Snapshot, sandbox.DefaultLimits, []string{}
+	same.Spec.Limits.Instances, same.Spec.Lifecycle.Start = sandbox.DefaultInstances, sandbox.DefaultStart
 	if digest(base()) != digest(same) {
 		t.Error("defaults written out change the digest")
 	}
@@ -162,6 +207,14 @@ func TestDigest(t *testing.T) {
 		"limits":    func(s *sandbox.Server) { s.Spec.Limits.PIDs = 1 },
 		"lifecycle": func(s *sandbox.Server) { s.Spec.Lifecycle.Call = time.Second },
 		"tools":     func(s *sandbox.Server) { s.Spec.Tools.Allow = []string{"x"} },
+		"url":       func(s *sandbox.Server) { s.Source = sandbox.Source{URL: "https://x"} },
+		"headers":   func(s *sandbox.Server) { s.Source.Headers = map[string]string{"X": "y"} },
+		"listen":    func(s *sandbox.Server) { s.Source.Listen = sandbox.Listen{Port: 1, Path: "/"} },
+		"protocol":  func(s *sandbox.Server) { s.Spec.Protocol = "2025-11-25" },
+		"calls":     func(s *sandbox.Server) { s.Spec.Limits.Calls = sandbox.Rate{Count: 1, Per: time.Hour} },
+		"instances": func(s *sandbox.Server) { s.Spec.Limits.Instances = 1 },
+		"start":     func(s *sandbox.Server) { s.Spec.Lifecycle.Start = time.Second },
+		"requests":  func(s *sandbox.Server) { s.Spec.DenyRequests = []sandbox.ServerRequest{sandbox.Roots} },
 	} {
 		s := base()
 		change(&s)

@@ -9,6 +9,14 @@ import (
 type Settings struct {
 	Approvals Approvals
 	Page      Page
+	Doors     Doors
+	Message   int64 // bytes of one MCP message at most; a longer one fails alone
+}
+
+// Doors is where MCP clients come in besides the user's socket.
+type Doors struct {
+	HTTP bool // Streamable HTTP on loopback; every request needs a bearer token
+	Port int  // 0 means any free one
 }
 
 // Approvals says how questions are asked.
@@ -27,15 +35,28 @@ type Page struct {
 // better be the same tomorrow.
 const pagePort = 47483
 
+// doorPort is where clients find the HTTP door: its address stands in their settings.
+const doorPort = 47484
+
 // defaultWait is how long a question stays open unless config.yaml says otherwise (DESIGN §5).
 const defaultWait = 10 * time.Minute
+
+// DefaultMessage and the bounds of Settings.Message, in bytes.
+const (
+	DefaultMessage = 64 << 20
+	leastMessage   = 1 << 20
+	mostMessage    = 1 << 30
+)
 
 // defaults hold where config.yaml says nothing. Scripts may answer only in a home of their own:
 // tests and demos run there, and there may be several at a time.
 func defaults(isolated bool) Settings {
-	s := Settings{Approvals: Approvals{Wait: defaultWait}, Page: Page{Enabled: true, Port: pagePort}}
+	s := Settings{
+		Approvals: Approvals{Wait: defaultWait}, Page: Page{Enabled: true, Port: pagePort},
+		Doors: Doors{HTTP: true, Port: doorPort}, Message: DefaultMessage,
+	}
 	if isolated {
-		s.Approvals.Script, s.Page.Port = true, 0
+		s.Approvals.Script, s.Page.Port, s.Doors.Port = true, 0, 0
 	}
 	return s
 }
@@ -50,6 +71,11 @@ type settingsFile struct {
 		Enabled *bool `yaml:"enabled"`
 		Port    *int  `yaml:"port"`
 	} `yaml:"page"`
+	Doors struct {
+		HTTP *bool `yaml:"http"`
+		Port *int  `yaml:"port"`
+	} `yaml:"doors"`
+	Message string `yaml:"message"`
 }
 
 // ParseSettings reads config.yaml over the defaults. Errors are a *Problem.
@@ -62,24 +88,50 @@ func ParseSettings(file string, data []byte, isolated bool) (Settings, error) {
 	if f.Version != nil && *f.Version != version {
 		return s, &Problem{File: file, Line: at.of("version"), Message: fmt.Sprintf("version %d is not known to this garita, which reads version %d", *f.Version, version)}
 	}
-	if f.Approvals.Script != nil {
-		s.Approvals.Script = *f.Approvals.Script
-	}
-	if f.Approvals.Wait != "" {
-		d, err := parseDuration(f.Approvals.Wait)
-		if err != nil {
-			return s, &Problem{File: file, Line: at.of("approvals", "wait"), Message: err.Error()}
-		}
-		s.Approvals.Wait = d
-	}
-	if f.Page.Enabled != nil {
-		s.Page.Enabled = *f.Page.Enabled
-	}
-	if p := f.Page.Port; p != nil {
-		if *p < 0 || *p > 65535 {
-			return s, &Problem{File: file, Line: at.of("page", "port"), Message: fmt.Sprintf("port %d: want 0 to 65535", *p)}
-		}
-		s.Page.Port = *p
+	if key, err := f.over(&s); err != nil {
+		return s, &Problem{File: file, Line: at.of(key...), Message: err.Error()}
 	}
 	return s, nil
+}
+
+// over sets what the file says in s. On an error key is where it says so.
+func (f settingsFile) over(s *Settings) (key []string, err error) {
+	set(&s.Approvals.Script, f.Approvals.Script)
+	set(&s.Page.Enabled, f.Page.Enabled)
+	set(&s.Doors.HTTP, f.Doors.HTTP)
+	if f.Approvals.Wait != "" {
+		if s.Approvals.Wait, err = parseDuration(f.Approvals.Wait); err != nil {
+			return []string{"approvals", "wait"}, err
+		}
+	}
+	if err := setPort(&s.Page.Port, f.Page.Port); err != nil {
+		return []string{"page", "port"}, err
+	}
+	if err := setPort(&s.Doors.Port, f.Doors.Port); err != nil {
+		return []string{"doors", "port"}, err
+	}
+	if f.Message == "" {
+		return nil, nil
+	}
+	if s.Message, err = parseSize(f.Message); err == nil && (s.Message < leastMessage || s.Message > mostMessage) {
+		err = fmt.Errorf("message: want %s to %s", formatSize(leastMessage), formatSize(mostMessage))
+	}
+	return []string{"message"}, err
+}
+
+func set(to, from *bool) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func setPort(to, from *int) error {
+	if from == nil {
+		return nil
+	}
+	if *from < 0 || *from > 65535 {
+		return fmt.Errorf("port %d: want 0 to 65535", *from)
+	}
+	*to = *from
+	return nil
 }

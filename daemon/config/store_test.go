@@ -144,18 +144,20 @@ func TestBrokenFileKeepsTheOldAndIsNotOverwritten(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	got, err := ParseSettings("f", nil, false)
-	if err != nil || got.Approvals.Script || got.Approvals.Wait != 10*time.Minute || got.Page.Port != pagePort || !got.Page.Enabled {
+	if err != nil || got.Approvals.Script || got.Approvals.Wait != 10*time.Minute || got.Page.Port != pagePort || !got.Page.Enabled ||
+		!got.Doors.HTTP || got.Doors.Port != doorPort || got.Message != 64<<20 {
 		t.Errorf("defaults: %+v %v", got, err)
 	}
 	got, err = ParseSettings("f", nil, true)
-	if err != nil || !got.Approvals.Script || got.Page.Port != 0 {
+	if err != nil || !got.Approvals.Script || got.Page.Port != 0 || got.Doors.Port != 0 {
 		t.Errorf("defaults under GARITA_HOME: %+v %v", got, err)
 	}
-	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\n"), true)
-	if err != nil || got != (Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}}) {
+	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\ndoors: {http: false, port: 8081}\nmessage: 128MiB\n"), true)
+	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{false, 8081}, 128 << 20}
+	if err != nil || got != want {
 		t.Errorf("all set: %+v %v", got, err)
 	}
-	for _, bad := range []string{"approvals: {scripts: true}", "approvals: {wait: 10}", "page: {port: 70000}", "version: 9", "approvals: {script: maybe}", "door: {}"} {
+	for _, bad := range []string{"approvals: {scripts: true}", "approvals: {wait: 10}", "page: {port: 70000}", "version: 9", "approvals: {script: maybe}", "door: {}", "doors: {https: true}", "doors: {port: -1}", "message: 64", "message: 1KiB", "message: 2GiB"} {
 		if got, err := ParseSettings("f", []byte(bad), false); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, got)
 		}

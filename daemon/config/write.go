@@ -26,27 +26,33 @@ func block(indent, name string, d *declared) []string {
 	w.text("image", d.Image)
 	w.list("args", d.Args)
 	w.text("url", d.URL)
+	w.table("headers", d.Headers)
+	w.text("listen", d.Listen)
 	w.text("protocol", d.Protocol)
 	w.text("placement", d.Placement)
 	w.text("runtime", d.Runtime)
 	w.text("workspace", d.Workspace)
 	w.list("folders", d.Folders)
 	w.mounts(d.Mounts)
-	w.env(d.Env)
+	w.table("env", d.Env)
 	if d.Network != nil {
 		w.add("network: {allow: []}")
 	}
 	w.pairs("limits", []pair{
-		{"memory", scalarOr(d.Limits.Memory)}, {"pids", number(float64(d.Limits.PIDs))}, {"cpus", number(d.Limits.CPUs)},
+		{"memory", scalarOr(d.Limits.Memory)},
+		{"pids", number(float64(d.Limits.PIDs))},
+		{"cpus", number(d.Limits.CPUs)},
+		{"calls", scalarOr(d.Limits.Calls)},
+		{"instances", number(float64(d.Limits.Instances))},
 	})
 	w.pairs("lifecycle", []pair{
-		{"idle", scalarOr(d.Lifecycle.Idle)}, {"hard", scalarOr(d.Lifecycle.Hard)}, {"call", scalarOr(d.Lifecycle.Call)},
+		{"idle", scalarOr(d.Lifecycle.Idle)},
+		{"hard", scalarOr(d.Lifecycle.Hard)},
+		{"call", scalarOr(d.Lifecycle.Call)},
+		{"start", scalarOr(d.Lifecycle.Start)},
 	})
-	if len(d.Tools.Allow) > 0 {
-		w.add("tools:")
-		w.indent += "  "
-		w.list("allow", d.Tools.Allow)
-	}
+	w.nested("tools", "allow", d.Tools.Allow)
+	w.nested("requests", "deny", d.Requests.Deny)
 	return w.lines
 }
 
@@ -75,6 +81,18 @@ func (w *writer) list(key string, values []string) {
 	}
 }
 
+// nested writes a list that is a mapping's only member.
+func (w *writer) nested(key, member string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	w.add("%s:", key)
+	w.add("  %s:", member)
+	for _, v := range values {
+		w.add("    - %s", scalar(v))
+	}
+}
+
 func (w *writer) mounts(mounts []declaredMount) {
 	if len(mounts) == 0 {
 		return
@@ -91,13 +109,13 @@ func (w *writer) mounts(mounts []declaredMount) {
 	}
 }
 
-func (w *writer) env(env map[string]string) {
-	if len(env) == 0 {
+func (w *writer) table(key string, values map[string]string) {
+	if len(values) == 0 {
 		return
 	}
-	w.add("env:")
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		w.add("  %s: %s", scalar(name), scalar(env[name]))
+	w.add("%s:", key)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		w.add("  %s: %s", scalar(name), scalar(values[name]))
 	}
 }
 
