@@ -1,5 +1,5 @@
 // Package store is the vocabulary of what is remembered: the audit log's events, one record per
-// call, and the names and values of secrets. Subpackage sqlite keeps it on disk.
+// call, bearer tokens, and the names and values of secrets. Subpackage sqlite keeps it on disk.
 package store
 
 import (
@@ -35,6 +35,8 @@ const (
 	ConfigRestored        Kind = "config.restored"
 	PageLinked            Kind = "page.linked"    // a one-time link to the page was given
 	AccessRefused         Kind = "access.refused" // foreign Host, Origin, or no session
+	TokenCreated          Kind = "token.created"
+	TokenRevoked          Kind = "token.revoked"
 )
 
 // Event is one line of the audit log. Seq counts from 1 without gaps; Hash covers every other

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	insertEvent = `INSERT INTO events (seq, at, kind, uid, client, session, server, call, body, prev, hash)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertEvent = `INSERT INTO events (seq, at, kind, uid, client, session, server, call, body, prev, hash, token)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertAnchor = `INSERT INTO anchors (seq, at, prev, hash, sig) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (seq) DO NOTHING`
 )
@@ -184,7 +184,7 @@ func (w *writer) write(durable bool, events []placed, a, before anchor, also fun
 func (w *writer) addEvent(ctx context.Context, e placed) error {
 	_, err := w.insertEvent.ExecContext(ctx,
 		e.Seq, e.At.UnixMicro(), string(e.Kind), e.Principal.UID, e.Principal.Client,
-		string(e.Session), string(e.Server), string(e.Call), string(e.Body), e.prev[:], e.own[:])
+		string(e.Session), string(e.Server), string(e.Call), string(e.Body), e.prev[:], e.own[:], e.Principal.Token)
 	return err
 }
 

@@ -29,7 +29,8 @@ func (id logID) genesis() hash {
 // eventHash is the chain's link: SHA-256 over the canonical encoding of e and the hash before. The
 // encoding is "garita event 1" and a zero byte; prev, 32 bytes; seq, time in unix microseconds and
 // the principal's uid, 8 bytes each, big endian; then the kind, client, session, server, call and
-// body, each with its length in 8 bytes before it. It never changes: old logs are read for ever.
+// body, each with its length in 8 bytes before it; then, only where the principal has one, its token
+// in the same way. It never changes: old logs are read for ever.
 func eventHash(prev hash, e store.Event, scratch []byte) (hash, []byte) {
 	b := append(scratch[:0], "garita event 1\x00"...)
 	b = append(b, prev[:]...)
@@ -43,6 +44,9 @@ func eventHash(prev hash, e store.Event, scratch []byte) (hash, []byte) {
 	b = appendField(b, string(e.Call))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(e.Body)))
 	b = append(b, e.Body...)
+	if e.Principal.Token != "" {
+		b = appendField(b, e.Principal.Token)
+	}
 	return sha256.Sum256(b), b
 }
 

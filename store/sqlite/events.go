@@ -9,7 +9,7 @@ import (
 	"github.com/garita-dev/garita/store"
 )
 
-const selectEvent = "SELECT seq, at, kind, uid, client, session, server, call, body, prev, hash FROM events "
+const selectEvent = "SELECT seq, at, kind, uid, client, session, server, call, body, prev, hash, token FROM events "
 
 // Events lists the log after the event of that Seq, oldest first, at most limit events; those of
 // one call only when callID is not "".
@@ -47,7 +47,7 @@ func scanEvent(rows *sql.Rows) (placed, error) {
 	var p placed
 	var at int64
 	var prev, own sql.RawBytes
-	err := rows.Scan(&p.Seq, &at, &p.Kind, &p.Principal.UID, &p.Principal.Client, &p.Session, &p.Server, &p.Call, &p.Body, &prev, &own)
+	err := rows.Scan(&p.Seq, &at, &p.Kind, &p.Principal.UID, &p.Principal.Client, &p.Session, &p.Server, &p.Call, &p.Body, &prev, &own, &p.Principal.Token)
 	if err != nil {
 		return p, err
 	}

@@ -55,6 +55,7 @@ type Store struct {
 
 	live        map[approvals.CallID]store.CallRecord // calls that have not ended
 	demoted     map[toolKey]store.Demotion
+	tokens      tokens // has its own lock
 	checkpoints checkpointer
 }
 
@@ -102,6 +103,9 @@ func (s *Store) open(ctx context.Context, h head, found bool) error {
 		return err
 	}
 	if s.demoted, err = s.loadDemotions(ctx); err != nil {
+		return err
+	}
+	if err := s.loadTokens(ctx); err != nil {
 		return err
 	}
 	return s.recover(ctx)
@@ -170,7 +174,7 @@ func (s *Store) Close() error {
 		s.mu.Unlock()
 		return nil
 	}
-	err := s.seal(context.Background())
+	err := errors.Join(s.writeUses(context.Background()), s.seal(context.Background()))
 	s.closed = true
 	s.mu.Unlock()
 

@@ -52,7 +52,7 @@ func TestVerifyNamesTheRecord(t *testing.T) {
 		{"everything is deleted", []string{`DELETE FROM events`, `DELETE FROM anchors`, `DELETE FROM meta`}, 0, 1, "missing"},
 		{"everything is deleted and the log goes on", []string{`DELETE FROM events`, `DELETE FROM anchors`, `DELETE FROM meta`}, 5, 1, "missing"},
 		{"one is added", []string{
-			`INSERT INTO events SELECT seq+1, at, kind, uid, client, session, server, call, body, hash, prev FROM events WHERE seq = 600`,
+			`INSERT INTO events SELECT seq+1, at, kind, uid, client, session, server, call, body, hash, prev, token FROM events WHERE seq = 600`,
 		}, 0, 601, ""},
 		{"a signature is deleted", []string{`DELETE FROM anchors WHERE seq = 512`}, 0, 600, "signature before it, at 512"},
 		{"the newest signature is deleted", []string{`DELETE FROM anchors WHERE seq = 600`}, 0, 600, "signature is missing"},
@@ -134,7 +134,7 @@ func TestVerifyFindsAnEventAddedWhileOpen(t *testing.T) {
 	for range 10 {
 		mustAppend(t, s, `{}`)
 	}
-	p.tamper(t, `INSERT INTO events SELECT seq+1, at, kind, uid, client, session, server, call, body, prev, hash FROM events WHERE seq = 10`)
+	p.tamper(t, `INSERT INTO events SELECT seq+1, at, kind, uid, client, session, server, call, body, prev, hash, token FROM events WHERE seq = 10`)
 	if _, err := s.Append(t.Context(), event("{}")); err == nil {
 		t.Error("an append over a foreign event did not fail")
 	}

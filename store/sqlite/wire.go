@@ -21,6 +21,7 @@ type wireCall struct {
 	Session       approvals.SessionID   `json:"session"`
 	UID           int                   `json:"uid"`
 	Client        string                `json:"client"`
+	Token         string                `json:"token,omitempty"` // of the principal
 	Label         string                `json:"label,omitempty"`
 	Server        sandbox.ServerName    `json:"server"`
 	Spec          sandbox.Digest        `json:"spec,omitempty"`
@@ -34,6 +35,7 @@ type wireCall struct {
 	Sentence      string                `json:"sentence,omitempty"`
 	Arguments     jsontext.Value        `json:"arguments,omitempty"` // redacted and bounded
 	ArgumentsSize int                   `json:"arguments_size"`      // bytes, as sent
+	Continues     approvals.CallID      `json:"continues,omitempty"`
 }
 
 type wireDecision struct {
@@ -112,19 +114,19 @@ func decode(b []byte, v any) error {
 // toWire is c with its arguments redacted and at most limit bytes of them.
 func (s *Store) toWire(c approvals.Call, limit int) wireCall {
 	return wireCall{
-		ID: c.ID, At: c.At.UTC(), Session: c.Session, UID: c.Principal.UID, Client: c.Principal.Client,
+		ID: c.ID, At: c.At.UTC(), Session: c.Session, UID: c.Principal.UID, Client: c.Principal.Client, Token: c.Principal.Token,
 		Label: clip(c.Label), Server: c.Server, Spec: c.Spec, Instance: c.Instance, Workspace: c.Workspace,
 		Mode: c.Mode, Tool: clip(c.Tool), Pin: c.Pin, Class: c.Class, ClassWhy: clip(c.ClassWhy),
-		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments),
+		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments), Continues: c.Continues,
 	}
 }
 
 func (w wireCall) call() approvals.Call {
 	return approvals.Call{
-		ID: w.ID, At: w.At, Session: w.Session, Principal: approvals.Principal{UID: w.UID, Client: w.Client},
+		ID: w.ID, At: w.At, Session: w.Session, Principal: approvals.Principal{UID: w.UID, Client: w.Client, Token: w.Token},
 		Label: w.Label, Server: w.Server, Spec: w.Spec, Instance: w.Instance, Workspace: w.Workspace,
 		Mode: w.Mode, Tool: w.Tool, Pin: w.Pin, Class: w.Class, ClassWhy: w.ClassWhy,
-		Sentence: w.Sentence, Arguments: w.Arguments,
+		Sentence: w.Sentence, Arguments: w.Arguments, Continues: w.Continues,
 	}
 }
 

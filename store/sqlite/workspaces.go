@@ -32,21 +32,21 @@ func (s *Store) KeepWorkspace(ctx context.Context, w store.Workspace) (store.Wor
 	}
 	err = s.w.transact(true, func(ctx context.Context) error {
 		_, err := s.w.conn.ExecContext(ctx,
-			`INSERT INTO workspaces (id, server, uid, client, folders, created) VALUES (?, ?, ?, ?, ?, ?)
-			 ON CONFLICT (server, uid, client, folders) DO NOTHING`,
-			string(w.ID), string(w.Server), w.Principal.UID, w.Principal.Client, string(folders), w.Created.UnixMicro())
+			`INSERT INTO workspaces (id, server, uid, client, token, folders, created) VALUES (?, ?, ?, ?, ?, ?, ?)
+			 ON CONFLICT (server, uid, client, token, folders) DO NOTHING`,
+			string(w.ID), string(w.Server), w.Principal.UID, w.Principal.Client, w.Principal.Token, string(folders), w.Created.UnixMicro())
 		return err
 	})
 	if err != nil {
 		return w, unavailable(fmt.Sprintf("keep workspace %s", w.ID), err)
 	}
 	kept, err := scanWorkspace(s.w.conn.QueryRowContext(ctx,
-		selectWorkspace+"WHERE server = ? AND uid = ? AND client = ? AND folders = ?",
-		string(w.Server), w.Principal.UID, w.Principal.Client, string(folders)))
+		selectWorkspace+"WHERE server = ? AND uid = ? AND client = ? AND token = ? AND folders = ?",
+		string(w.Server), w.Principal.UID, w.Principal.Client, w.Principal.Token, string(folders)))
 	return kept, unavailable(fmt.Sprintf("keep workspace %s", w.ID), err)
 }
 
-const selectWorkspace = "SELECT id, server, uid, client, folders, created FROM workspaces "
+const selectWorkspace = "SELECT id, server, uid, client, token, folders, created FROM workspaces "
 
 // Workspaces lists the workspaces of server, or all when it is "", oldest first.
 func (s *Store) Workspaces(ctx context.Context, server sandbox.ServerName) ([]store.Workspace, error) {
@@ -90,12 +90,12 @@ func scanWorkspace(row scanner) (store.Workspace, error) {
 	var w store.Workspace
 	var folders []byte
 	var uid int
-	var client string
+	var client, token string
 	var created int64
-	if err := row.Scan(&w.ID, &w.Server, &uid, &client, &folders, &created); err != nil {
+	if err := row.Scan(&w.ID, &w.Server, &uid, &client, &token, &folders, &created); err != nil {
 		return w, err
 	}
-	w.Principal = approvals.Principal{UID: uid, Client: client}
+	w.Principal = approvals.Principal{UID: uid, Client: client, Token: token}
 	w.Created = micros(created)
 	return w, json.Unmarshal(folders, &w.Folders)
 }
