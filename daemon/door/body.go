@@ -83,6 +83,14 @@ func accepts(r *http.Request) (json, events bool) {
 	return json, events
 }
 
+// prefersEvents tells whether the sender names events before JSON. Both are as good to those that
+// name them the other way round, as all SDKs do.
+func prefersEvents(r *http.Request) bool {
+	accept := strings.Join(r.Header["Accept"], ",")
+	events, json := strings.Index(accept, "text/event-stream"), strings.Index(accept, "application/json")
+	return events >= 0 && json > events
+}
+
 // plain answers in words.
 func plain(w http.ResponseWriter, status int, words string) {
 	h := w.Header()

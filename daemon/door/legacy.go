@@ -115,7 +115,7 @@ func (d *Door) postLegacy(v visit, s *session, m protocol.Message) {
 		plain(v.w, http.StatusNotFound, words[http.StatusNotFound])
 		return
 	}
-	s.sent(st, d.send(v, at, mannerOf(m, revision)))
+	s.sent(st, d.send(v, at, mannerOf(v.r, m, revision)))
 }
 
 // told passes on what is not answered: notifications, answers to a server, and batches of these.
@@ -149,7 +149,7 @@ func (d *Door) get(v visit) {
 		plain(v.w, http.StatusBadRequest, "that stream is not there any more")
 		return
 	}
-	s.sent(at.s, d.send(v, at, manner{ids: true, events: true}))
+	s.sent(at.s, d.send(v, at, manner{ids: true, listen: true}))
 }
 
 // delete ends a session.

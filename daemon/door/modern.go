@@ -55,7 +55,7 @@ func (d *Door) ask(v visit, s *shared, m protocol.Message) {
 		rpcError(v.w, http.StatusServiceUnavailable, m.ID, protocol.CodeInternal, errGone.Error())
 		return
 	}
-	if !d.send(v, at, manner{status: statusOf}) {
+	if !d.send(v, at, manner{status: statusOf, prefer: prefersEvents(v.r)}) {
 		s.cancel(c)
 	}
 }

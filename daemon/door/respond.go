@@ -22,7 +22,8 @@ type manner struct {
 	status func(raw []byte) int // of an answer that comes first and alone; nil means 200
 	ids    bool                 // events have ids, and can be asked for again
 	prime  bool                 // the stream begins with an event without data, once it waits
-	events bool                 // never as one JSON body
+	listen bool                 // it begins at once, and is never one JSON body
+	prefer bool                 // its client would rather have events than a JSON body
 }
 
 // response writes one stream to one HTTP response.
@@ -89,8 +90,8 @@ func (x *response) run(ctx context.Context, taken <-chan struct{}, keepAlive tim
 // patience is how long nothing may be sent at first.
 func (x *response) patience(keepAlive time.Duration) time.Duration {
 	switch {
-	case x.m.events:
-		return 0 // a stream begins at once
+	case x.m.listen:
+		return 0
 	case x.m.prime:
 		return min(primeAfter, keepAlive)
 	}
@@ -99,8 +100,7 @@ func (x *response) patience(keepAlive time.Duration) time.Duration {
 
 // write sends events; ended is that the response is complete, ok that the client takes it.
 func (x *response) write(events []event, done bool) (ended, ok bool) {
-	if !x.started && !x.m.events && done && len(events) == 1 && events[0].last {
-		x.body(events[0].raw)
+	if !x.started && !x.m.listen && done && len(events) == 1 && events[0].last && x.body(events[0].raw) {
 		return true, true
 	}
 	if len(events) > 0 && !x.flush(x.frames(events)) {
@@ -112,13 +112,18 @@ func (x *response) write(events []event, done bool) (ended, ok bool) {
 	return done, true
 }
 
-func (x *response) body(raw []byte) {
+// body sends an answer as JSON; false when it is to be an event.
+func (x *response) body(raw []byte) bool {
 	status := http.StatusOK
 	if x.m.status != nil {
 		status = x.m.status(raw)
 	}
+	if status == http.StatusOK && x.m.prefer {
+		return false
+	}
 	_ = x.c.SetWriteDeadline(time.Now().Add(writeTime + time.Duration(len(raw)>>20)*time.Second))
 	jsonBody(x.w, status, raw)
+	return true
 }
 
 // frames is events as they are sent.

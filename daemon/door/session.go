@@ -3,6 +3,7 @@ package door
 import (
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -207,8 +208,9 @@ func (s *session) expect(all []*asked) (*stream, error) {
 }
 
 // mannerOf is how the answer to m is sent to a client of that revision.
-func mannerOf(m protocol.Message, revision protocol.Revision) manner {
-	return manner{ids: true, prime: revision >= protocol.V20251125 && m.Method != protocol.MethodInitialize}
+func mannerOf(r *http.Request, m protocol.Message, revision protocol.Revision) manner {
+	begins := m.Method == protocol.MethodInitialize
+	return manner{ids: true, prime: revision >= protocol.V20251125 && !begins, prefer: prefersEvents(r)}
 }
 
 // sent is called when a response has ended. A stream that its client cannot come back for is gone;

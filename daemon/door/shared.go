@@ -106,7 +106,7 @@ func (s *shared) over(err error) {
 	s.ended = true
 	s.idle.Stop()
 	for _, c := range s.calls {
-		c.answer(protocol.NewError(c.id, protocol.CodeInternal, why(err)))
+		c.fail(err)
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *shared) number(c *call) {
 	c.number = strconv.FormatInt(s.count, 10)
 	s.calls[c.number] = c
 	if s.ended {
-		c.answer(protocol.NewError(c.id, protocol.CodeInternal, errGone.Error()))
+		c.fail(errGone)
 	}
 }
 
@@ -164,17 +164,13 @@ func (s *shared) cancel(c *call) {
 	_ = s.pipe.send(ctx, m) // a session that takes nothing is ending
 }
 
-// answer ends c.
-func (c *call) answer(raw []byte) {
+// answer ends c with what its asker reads.
+func (c *call) answer(raw []byte) { c.stream.put(event{raw: raw, must: true, last: true}) }
+
+// fail ends c when its session has ended. What we asked ourselves sees that for itself.
+func (c *call) fail(err error) {
 	if c.stream != nil {
-		c.stream.put(event{raw: raw, must: true, last: true})
-		return
-	}
-	if m, err := protocol.Parse(raw); err == nil {
-		select {
-		case c.ours <- m:
-		default: // answered already
-		}
+		c.answer(protocol.NewError(c.id, protocol.CodeInternal, why(err)))
 	}
 }
 
@@ -184,15 +180,26 @@ func (s *shared) out(m protocol.Message) {
 	defer s.mu.Unlock()
 	switch m.Kind {
 	case protocol.Response:
-		if c := s.calls[string(m.ID)]; c != nil {
-			delete(s.calls, c.number)
-			c.answer(s.restored(c, m))
-		}
+		s.answer(m)
 	case protocol.Notification:
 		s.notify(m)
 	default:
 		s.d.Log.Warn("a server of the modern era sent a request; dropped", "server", s.key.server, "method", m.Method)
 	}
+}
+
+func (s *shared) answer(m protocol.Message) {
+	c := s.calls[string(m.ID)]
+	if c == nil {
+		s.d.Log.Debug("an answer was dropped: nobody asked", "server", s.key.server)
+		return
+	}
+	delete(s.calls, c.number)
+	if c.ours != nil {
+		c.ours <- m // has room for the one answer
+		return
+	}
+	c.answer(s.restored(c, m))
 }
 
 // restored is an answer with the numbers its asker knows.
