@@ -1,0 +1,149 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/daemon/protocol"
+)
+
+// phase is how far the handshake with a legacy server is.
+type phase int
+
+const (
+	idle phase = iota
+	shaking
+	ready
+	failed
+)
+
+// handshake is initialize, which the bridge performs with the server for the client.
+type handshake struct {
+	phase      phase
+	why        string // it failed
+	timeout    *time.Timer
+	told       []string       // the capabilities that the server was told of
+	initResult jsontext.Value // the server's
+	offered    jsontext.Value // the server's capabilities, without tasks
+	serverInfo jsontext.Value // nil when it gave none
+}
+
+func (h *handshake) stop() {
+	if h.timeout != nil {
+		h.timeout.Stop()
+	}
+}
+
+// wait keeps what cannot be sent before the handshake is done.
+func (t *toLegacy) wait(m protocol.Message) {
+	if len(t.waiting) >= t.o.Calls || t.held > 0 && t.held+len(m.Raw) > t.o.Bytes {
+		if m.Kind == protocol.Request {
+			t.refuse(m.ID, protocol.CodeInternal, "too much waits already for the server to start")
+		}
+		return
+	}
+	t.waiting = append(t.waiting, m)
+	t.held += len(m.Raw)
+}
+
+// shake begins the handshake, for the client as it described itself in its first request. Of its
+// capabilities the server is told those that a call can be suspended for; what a later request
+// declares less is declined when it comes to it.
+func (t *toLegacy) shake(who said) {
+	if t.phase != idle {
+		return
+	}
+	t.phase = shaking
+	var capabilities []protocol.Member
+	for _, name := range []string{"elicitation", "sampling", "roots"} {
+		if c := at(who.capabilities, name); isObject(c) {
+			if name == "roots" {
+				c = emptyObject // their changes are not told of any more
+			}
+			capabilities = append(capabilities, set(name, c))
+			t.handshake.told = append(t.handshake.told, name)
+		}
+	}
+	declared, _ := protocol.Edit(nil, capabilities...) // of an object
+	info := who.info
+	if info == nil {
+		info = jsontext.Value(`{"name":"unnamed","version":"0"}`) // legacy servers require one
+	}
+	params := fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"clientInfo":%s}`,
+		protocol.Quote(string(protocol.Legacy[0])), declared, info)
+	id := t.newID()
+	t.timeout = time.AfterFunc(t.o.Handshake, func() { t.handshakeTimedOut(id) })
+	t.ask(id, protocol.NewRequest(id, protocol.MethodInitialize, params), t.initialized)
+}
+
+func (t *toLegacy) handshakeTimedOut(id protocol.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.phase != shaking {
+		return
+	}
+	delete(t.awaited, id)
+	t.shaken(fmt.Sprintf("the server did not answer initialize in %v", t.o.Handshake))
+}
+
+// initialized is the server's answer to initialize.
+func (t *toLegacy) initialized(m protocol.Message) {
+	result := members(m.Result, "protocolVersion", "capabilities", "serverInfo", "instructions")
+	offered, err := withoutTasks(object(result["capabilities"]))
+	version := protocol.Revision(protocol.Text(result["protocolVersion"]))
+	switch {
+	case m.Error != nil:
+		t.shaken("the server refused to initialize: " + protocol.Text(members(m.Error)["message"]))
+		return
+	case err != nil || version == "":
+		t.shaken("the server's answer to initialize cannot be read")
+		return
+	case version.Era() != protocol.LegacyEra:
+		t.shaken("the server initialized with a revision of MCP that the gateway does not know: " + string(version))
+		return
+	}
+	t.initResult, t.offered = m.Result, offered
+	if isObject(result["serverInfo"]) {
+		t.serverInfo = result["serverInfo"]
+	}
+	t.send(protocol.NewNotification(protocol.MethodInitialized, emptyObject))
+	t.shaken("")
+}
+
+// shaken ends the handshake; why is empty when it succeeded. What waited for it goes its way.
+func (t *toLegacy) shaken(why string) {
+	t.stop()
+	t.phase, t.why = ready, why
+	if why != "" {
+		t.phase = failed
+	}
+	waited := t.waiting
+	t.waiting = nil
+	for _, m := range waited {
+		t.held -= len(m.Raw)
+		t.fromClient(m)
+	}
+}
+
+// discover answers with what the server said of itself when it was initialized.
+func (t *toLegacy) discover(m protocol.Message) {
+	result, err := editMeta(t.initResult, []protocol.Member{set(protocol.MetaServerInfo, t.serverInfo)},
+		setText("resultType", "complete"), set("supportedVersions", supported), set("capabilities", t.offered),
+		set("ttlMs", jsontext.Value("0")), setText("cacheScope", "private"), drop("protocolVersion"), drop("serverInfo"))
+	if err != nil {
+		t.refuse(m.ID, protocol.CodeInternal, "the server's answer to initialize cannot be read")
+		return
+	}
+	t.say(protocol.NewResult(m.ID, result))
+}
+
+// newErrorWith is an error answer with data.
+func newErrorWith(id protocol.ID, code int, message string, data ...protocol.Member) []byte {
+	d, err := protocol.Edit(nil, data...)
+	if err != nil {
+		return protocol.NewError(id, code, message)
+	}
+	return protocol.NewErrorAnswer(id, fmt.Appendf(nil, `{"code":%d,"message":%s,"data":%s}`, code, protocol.Quote(message), d))
+}
