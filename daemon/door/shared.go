@@ -153,8 +153,14 @@ func (s *shared) forget(c *call) {
 	delete(s.calls, c.number)
 }
 
-// cancel tells the session that nobody waits for c any more.
+// cancel tells the session that nobody waits for c any more, if it has not answered.
 func (s *shared) cancel(c *call) {
+	s.mu.Lock()
+	waits := s.calls[c.number] == c
+	s.mu.Unlock()
+	if !waits {
+		return
+	}
 	m, err := protocol.Parse(protocol.NewCancelled(protocol.ID(c.number), "the client closed the stream"))
 	if err != nil {
 		return
