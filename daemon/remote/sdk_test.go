@@ -1,0 +1,184 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/garita-dev/garita/daemon/protocol"
+)
+
+func TestLegacyServers(t *testing.T) {
+	for name, opt := range map[string]mcp.StreamableHTTPOptions{
+		"sessions, streams":  {EventStore: mcp.NewMemoryEventStore(nil)},
+		"sessions, JSON":     {JSONResponse: true},
+		"stateless, streams": {Stateless: true},
+		"stateless, JSON":    {Stateless: true, JSONResponse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, w := serve(t, sdkHandler(sdkServer(), opt))
+			p := dialPeer(t, Options{URL: url})
+			p.initialize()
+			if m := p.ask("1", "tools/list", "{}"); !strings.Contains(string(m.Result), `"echo"`) {
+				t.Fatalf("tools/list: %s", m.Raw)
+			}
+			m := p.ask(`"two"`, "tools/call", `{"name":"echo","arguments":{"region":"north"},"_meta":{"progressToken":"p"}}`)
+			if !strings.Contains(string(m.Result), "echo north") {
+				t.Fatalf("tools/call: %s", m.Raw)
+			}
+			for _, r := range w.of("POST")[1:] {
+				if got := r.Header.Get("MCP-Protocol-Version"); got != "2025-11-25" {
+					t.Errorf("MCP-Protocol-Version is %q after the negotiation", got)
+				}
+				if got := r.Header.Get("Mcp-Session-Id"); (got == "") != opt.Stateless {
+					t.Errorf("Mcp-Session-Id is %q", got)
+				}
+				if r.Header.Get("Mcp-Method") != "" {
+					t.Error("a legacy request has headers of the modern era")
+				}
+			}
+		})
+	}
+}
+
+func TestALegacySessionIsHeardAndEnded(t *testing.T) {
+	server := sdkServer()
+	url, w := serve(t, sdkHandler(server, mcp.StreamableHTTPOptions{}))
+	p := dialPeer(t, Options{URL: url})
+	p.initialize()
+	eventually(t, "the GET", func() bool { return len(w.of("GET")) == 1 })
+	server.AddPrompt(&mcp.Prompt{Name: "new"}, nil)
+	p.until(func(m protocol.Message) bool { return m.Method == "notifications/prompts/list_changed" })
+	if err := p.conn.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if gone := w.of("DELETE"); len(gone) != 1 || gone[0].Header.Get("Mcp-Session-Id") == "" {
+		t.Errorf("%d DELETE, want one with the session's id", len(gone))
+	}
+}
+
+func TestALegacyServerAsks(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res, err := req.Session.ListRoots(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: res.Roots[0].URI}}}, nil
+	})
+	url, _ := serve(t, sdkHandler(server, mcp.StreamableHTTPOptions{}))
+	p := dialPeer(t, Options{URL: url})
+	p.ask("0", "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`)
+	p.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	p.write(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`)
+	asked := p.until(func(m protocol.Message) bool { return m.Method == "roots/list" })
+	p.write(string(protocol.NewResult(asked.ID, []byte(`{"roots":[{"uri":"file:///srv"}]}`))))
+	if m := p.answer("1"); !strings.Contains(string(m.Result), "file:///srv") {
+		t.Errorf("tools/call: %s", m.Raw)
+	}
+}
+
+func TestModernServers(t *testing.T) {
+	for name, opt := range map[string]mcp.StreamableHTTPOptions{
+		"streams":          {Stateless: true},
+		"JSON":             {Stateless: true, JSONResponse: true},
+		"sessions as well": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, w := serve(t, sdkHandler(sdkServer(), opt))
+			p := dialPeer(t, Options{URL: url})
+			if m := p.ask("1", "server/discover", modern("")); !strings.Contains(string(m.Result), "2026-07-28") {
+				t.Fatalf("server/discover: %s", m.Raw)
+			}
+			p.ask("2", "tools/list", modern(""))
+			for id, region := range map[string]string{"3": "north", "4": "日本", "5": " padded ", "6": "=?base64?literal?="} {
+				m := p.ask(id, "tools/call", modern(`"name":"where","arguments":{"region":`+string(protocol.Quote(region))+`}`))
+				if m.Result == nil {
+					t.Errorf("tools/call with %q: %s", region, m.Raw)
+				}
+			}
+			if m := p.ask("7", "prompts/get", modern(`"name":"grüße"`)); m.Result == nil && !strings.Contains(string(m.Error), "-32020") {
+				t.Errorf("prompts/get: %s", m.Raw) // go-sdk 1.8.0 compares Mcp-Name undecoded
+			}
+			m := p.ask("8", "no/such", modern(""))
+			if !strings.Contains(string(m.Error), "-32601") {
+				t.Errorf("an error of a 404 answer: %s", m.Raw)
+			}
+			if n := len(w.of("GET")) + len(w.of("DELETE")); n > 0 {
+				t.Errorf("%d requests besides POST", n)
+			}
+			for _, r := range w.of("POST") {
+				if r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Mcp-Method") == "" {
+					t.Errorf("headers of a modern request: %v", r.Header)
+				}
+			}
+		})
+	}
+}
+
+// report_T10, second variant: what the bridge writes for a legacy client must arrive with every
+// header the modern server wants; go-sdk's answers 400 where one is missing or differs.
+func TestBridgedToAModernServer(t *testing.T) {
+	t.Run("report_T10", func(t *testing.T) {
+		url, w := serve(t, sdkHandler(sdkServer(), mcp.StreamableHTTPOptions{Stateless: true}))
+		p := dialPeer(t, Options{URL: url})
+		if m := p.ask("1", "server/discover", modern("")); m.Result == nil {
+			t.Fatalf("server/discover: %s", m.Raw)
+		}
+		if m := p.ask("2", "tools/list", modern("")); !strings.Contains(string(m.Result), `"echo"`) {
+			t.Fatalf("tools/list: %s", m.Raw)
+		}
+		last := w.of("POST")[1].Header
+		if last.Get("Mcp-Method") != "tools/list" || last.Get("MCP-Protocol-Version") != "2026-07-28" {
+			t.Errorf("headers: %v", last)
+		}
+	})
+}
+
+func TestCancellingAModernRequestClosesItsStream(t *testing.T) {
+	url, w := serve(t, sdkHandler(sdkServer(), mcp.StreamableHTTPOptions{Stateless: true}))
+	p := dialPeer(t, Options{URL: url})
+	p.ask("1", "server/discover", modern(""))
+	p.write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + modern(`"name":"hang","arguments":{}`) + `}`)
+	eventually(t, "the call", func() bool { return len(w.of("POST")) == 2 })
+	p.write(string(protocol.NewCancelled("2", "enough")))
+	eventually(t, "the end of the stream", func() bool { return w.of("POST")[1].Context().Err() == nil && inFlight(p.conn) == 0 })
+	if n := len(w.of("POST")); n != 2 {
+		t.Errorf("%d POST, want no notification", n)
+	}
+	if m := p.ask("3", "tools/call", modern(`"name":"echo","arguments":{"region":"x"}`)); m.Result == nil {
+		t.Errorf("after a cancellation: %s", m.Raw)
+	}
+}
+
+func inFlight(c *Conn) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls)
+}
+
+func TestTheOldestTransport(t *testing.T) {
+	server := sdkServer()
+	sse := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	url, w := serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" && r.URL.RawQuery == "" {
+			http.Error(rw, "no", http.StatusMethodNotAllowed)
+			return
+		}
+		sse.ServeHTTP(rw, r)
+	}))
+	p := dialPeer(t, Options{URL: url})
+	p.initialize()
+	if m := p.ask("1", "tools/list", "{}"); !strings.Contains(string(m.Result), `"echo"`) {
+		t.Fatalf("tools/list: %s", m.Raw)
+	}
+	if m := p.ask("2", "tools/call", `{"name":"echo","arguments":{"region":"old"}}`); !strings.Contains(string(m.Result), "echo old") {
+		t.Errorf("tools/call: %s", m.Raw)
+	}
+	if n := len(w.of("GET")); n != 1 {
+		t.Errorf("%d GET, want one", n)
+	}
+}

@@ -1,0 +1,139 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/garita-dev/garita/daemon/protocol"
+)
+
+// send takes what is written in its order. A notification is accepted before anything after it is
+// sent, so that nothing overtakes notifications/initialized; requests and answers go side by side.
+func (c *Conn) send() {
+	for {
+		select {
+		case m := <-c.out:
+			c.dispatch(m)
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *Conn) dispatch(m protocol.Message) {
+	switch {
+	case m.Kind == protocol.Request:
+		c.begin(m)
+	case m.Kind == protocol.Response:
+		c.spawn(func() { c.tell(m) })
+	case m.Method == protocol.MethodCancelled:
+		c.cancelCall(m)
+	default:
+		c.tell(m)
+	}
+}
+
+// begin starts a request.
+func (c *Conn) begin(m protocol.Message) {
+	k := newCall(c.ctx, m)
+	c.mu.Lock()
+	if k.version != "" {
+		c.version = k.version
+	}
+	c.calls[m.ID] = k
+	c.mu.Unlock()
+	c.spawn(func() {
+		defer c.done()
+		defer c.forget(k)
+		c.request(k)
+	})
+}
+
+func (c *Conn) forget(k *call) {
+	k.cancel(nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[k.message.ID] == k {
+		delete(c.calls, k.message.ID)
+	}
+}
+
+// cancelCall ends a request nobody waits for any more: a modern one by closing its stream, a
+// legacy one by saying so, and by closing its stream if the server goes on.
+func (c *Conn) cancelCall(m protocol.Message) {
+	c.mu.Lock()
+	k := c.calls[protocol.Cancelled(m.Params)]
+	c.mu.Unlock()
+	switch {
+	case k == nil:
+		c.done() // it is answered already
+	case k.version != "", !k.isOnWire(): // what has not been sent need not be called back
+		k.cancel(errCancelled)
+		c.done()
+	default:
+		k.linger()
+		c.tell(m)
+	}
+}
+
+// tell sends what has no answer.
+func (c *Conn) tell(m protocol.Message) {
+	defer c.done()
+	if c.isLost() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.opt.Limits.Accept)
+	defer cancel()
+	header, err := c.headersOf(m)
+	if err != nil {
+		c.log.Warn("a message to a remote server cannot be sent", "err", err)
+		return
+	}
+	res, err := c.do(ctx, http.MethodPost, c.target(), m.Raw, header)
+	if err != nil {
+		c.log.Warn("a remote server did not take a message", "err", err)
+		return
+	}
+	defer res.Body.Close()
+	switch {
+	case c.gone(res):
+		c.lose("the server answered 404 to its id", "")
+	case res.StatusCode >= 300:
+		c.log.Warn("a remote server did not take a message", "status", res.StatusCode)
+	case m.Method == protocol.MethodInitialized:
+		c.startHearing()
+	}
+}
+
+// call is one request under way.
+type call struct {
+	message protocol.Message
+	version protocol.Revision // of a modern request; "" of a legacy one
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+
+	onWire   atomic.Bool   // the request has been written
+	answered chan struct{} // the oldest transport: the answer came
+}
+
+func newCall(ctx context.Context, m protocol.Message) *call {
+	k := &call{message: m, version: protocol.VersionOf(m.Params), answered: make(chan struct{}, 1)}
+	k.ctx, k.cancel = context.WithCancelCause(ctx)
+	k.ctx = httptrace.WithClientTrace(k.ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { k.onWire.Store(true) },
+	})
+	return k
+}
+
+func (k *call) isOnWire() bool { return k.onWire.Load() }
+
+// lingering is how long the stream of a cancelled legacy request is still read.
+const lingering = time.Minute
+
+func (k *call) linger() {
+	stop := time.AfterFunc(lingering, func() { k.cancel(errCancelled) })
+	context.AfterFunc(k.ctx, func() { stop.Stop() })
+}
