@@ -39,7 +39,7 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 		mode = sandbox.Snapshot
 	}
 	out := api.Server{
-		Name: string(s.Name), Command: notNil(s.Source.Command), Image: s.Source.Image, State: string(state), Reason: reason,
+		Name: string(s.Name), Command: notNil(s.Source.Command), Image: s.Source.Image, URL: s.Source.URL, State: string(state), Reason: reason,
 		Workspace: string(mode), Folders: notNil(s.Spec.Folders), Clients: notNil(d.clientsOf(s.Name)),
 		Limits: []api.Limit{}, Notices: []string{}, Instances: []api.Instance{}, Tools: d.toolsOf(s.Name),
 		Progress: d.progressOf(s.Name),
@@ -59,15 +59,6 @@ func apiInstance(i supervisor.Status) api.Instance {
 		ID: string(i.ID), Session: i.Owner.Session, Agent: i.Owner.Agent, State: string(i.State),
 		Started: i.Info.Started, Limits: apiLimits(i.Info.Limits),
 	}
-}
-
-// ServerLog implements httpapi.Backend.
-func (d *Daemon) ServerLog(_ context.Context, name string) (api.ServerLog, error) {
-	s, err := d.configured(name)
-	if err != nil {
-		return api.ServerLog{}, err
-	}
-	return api.ServerLog{Lines: d.supervisor.Log(s.Name)}, nil
 }
 
 // StopServer implements httpapi.Backend.

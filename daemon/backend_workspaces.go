@@ -181,7 +181,7 @@ func (d *Daemon) mayDecide(ctx context.Context, peer httpapi.Peer, what string) 
 	}
 	return d.refusePeer(ctx, peer, what, &api.Problem{
 		Code: "denied", Title: "A script may not do this", Next: "garita ui, or run it at a terminal",
-		Detail: "Your files are changed only from the page, the window or a terminal. approvals.script is off in config.yaml.",
+		Detail: "What only the person may do is done from the page, the window or a terminal. approvals.script is off in config.yaml.",
 	})
 }
 

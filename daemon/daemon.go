@@ -24,6 +24,7 @@ import (
 	"github.com/garita-dev/garita/daemon/events"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/supervisor"
+	"github.com/garita-dev/garita/daemon/trace"
 	"github.com/garita-dev/garita/frontend"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/client"
@@ -40,6 +41,7 @@ type Daemon struct {
 	engine     *engine
 	effects    *effects
 	supervisor *supervisor.Supervisor
+	traces     *trace.Log
 	importer   *clientconfig.Importer
 	attached   *attached
 	log        *slog.Logger
@@ -90,8 +92,8 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 	paths := settings.Paths()
 	d := &Daemon{
 		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), log: log,
-		importer: clientconfig.NewImporter(paths),
-		started:  time.Now().UTC(), pid: os.Getpid(), uid: os.Getuid(),
+		importer: clientconfig.NewImporter(paths), traces: trace.New(sqlite.Redact),
+		started: time.Now().UTC(), pid: os.Getpid(), uid: os.Getuid(),
 		tools: map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{},
 	}
 	d.running, d.stop = context.WithCancel(ctx)
@@ -104,7 +106,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 	d.supervisor = supervisor.New(supervisor.Options{
 		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d},
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
-		Progress: d.noteProgress, Ended: d.noteEnded, Logger: log,
+		Progress: d.noteProgress, Ended: d.noteEnded, Looping: d.noteLooping, Logger: log,
 	})
 	return d
 }

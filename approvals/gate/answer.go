@@ -32,11 +32,7 @@ func (g *Gate) Request(ctx context.Context, id approvals.RequestID) (approvals.R
 	if r, known := g.lookUp(id); known {
 		return r, nil
 	}
-	r, err := g.log.Request(ctx, id)
-	if err != nil {
-		return r, fmt.Errorf("find request %s: %w", id, err)
-	}
-	return r, nil
+	return g.log.Request(ctx, id)
 }
 
 // lookUp finds a question that waits or has ended lately.

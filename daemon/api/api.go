@@ -13,9 +13,18 @@
 //	POST   /api/v1/approvals/{id}                 Answer → Approval
 //	GET    /api/v1/servers                        []Server
 //	GET    /api/v1/servers/{name}                 Server
-//	GET    /api/v1/servers/{name}/log             ServerLog
+//	GET    /api/v1/servers/{name}/log?after=&wait=   ServerLog; wait: until there is a line behind after
 //	DELETE /api/v1/servers/{name}                 remove it
+//	POST   /api/v1/servers/{name}/start           have it ready to start: installed, and no longer held back
 //	POST   /api/v1/servers/{name}/stop            stop its instances
+//	POST   /api/v1/servers/{name}/restart         stop its instances; the next call starts it, failures forgotten
+//	GET    /api/v1/sessions                       []Session, running and lately ended, newest first
+//	GET    /api/v1/sessions/{id}/trace?after=&wait=   Trace; wait: until there is a message behind after
+//	GET    /api/v1/tracing                        Tracing
+//	POST   /api/v1/tracing                        Tracing → Tracing: switch it on or off (unix socket only)
+//	GET    /api/v1/tokens                         []Token, newest first
+//	POST   /api/v1/tokens                         NewToken → CreatedToken, its secret this once (unix socket only)
+//	DELETE /api/v1/tokens/{id}                    revoke it
 //	GET    /api/v1/workspaces                     []Workspace
 //	GET    /api/v1/workspaces/{server}/diff?agent=   WorkspaceDiff
 //	POST   /api/v1/workspaces/{server}/apply      ApplyRequest → ApplyResult
@@ -191,7 +200,8 @@ type Server struct {
 	Name      string     `json:"name"`
 	Command   []string   `json:"command"`
 	Image     string     `json:"image,omitempty"`
-	State     string     `json:"state"` // stopped | starting | ready | frozen | stopping | failed
+	URL       string     `json:"url,omitempty"` // of a server that runs elsewhere
+	State     string     `json:"state"`         // stopped | starting | ready | frozen | stopping | failed
 	Reason    string     `json:"reason,omitempty"`
 	Package   string     `json:"package,omitempty"` // "@scope/name@1.2.3 sha512-…", from garita.lock
 	Workspace string     `json:"workspace"`         // snapshot | read-only | direct | none
@@ -230,7 +240,69 @@ type Instance struct {
 
 // ServerLog is the last stderr lines of a server's sandboxes; hostile text.
 type ServerLog struct {
-	Lines []string `json:"lines"`
+	Lines   []string `json:"lines"`
+	Next    int64    `json:"next"`    // the after of what follows
+	Skipped int64    `json:"skipped"` // lines between after and here that were let go: too many came
+}
+
+// Session is one client attached to a server, or to several.
+type Session struct {
+	ID      string     `json:"id"`
+	Agent   string     `json:"agent"`
+	Server  string     `json:"server"` // "" for the door to all of them
+	Door    string     `json:"door"`   // stdio | http | call
+	Started time.Time  `json:"started"`
+	Ended   *time.Time `json:"ended,omitempty"`
+}
+
+// Tracing says whether messages are kept for GET /sessions/{id}/trace. Off, nothing is kept.
+type Tracing struct {
+	On bool `json:"on"`
+}
+
+// Trace is the last messages of one session, oldest first.
+type Trace struct {
+	On      bool           `json:"on"`
+	Session Session        `json:"session"`
+	Lines   []TraceMessage `json:"lines"`
+	Next    int64          `json:"next"` // the after of what follows
+}
+
+// TraceMessage is one message as it passed; hostile text, redacted.
+type TraceMessage struct {
+	Seq  int64     `json:"seq"`
+	At   time.Time `json:"at"`
+	Dir  string    `json:"dir"`  // from-client | to-client | from-server | to-server
+	Size int       `json:"size"` // of the message as it was
+	Text string    `json:"text"` // its beginning; "" where it was too long to be redacted
+}
+
+// Token is a bearer token for the HTTP door, without what it could be used with.
+type Token struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Servers  []string   `json:"servers"`
+	Tools    []string   `json:"tools"` // patterns; none means every tool
+	State    string     `json:"state"` // valid | expired | revoked
+	Created  time.Time  `json:"created"`
+	Expires  *time.Time `json:"expires,omitempty"`
+	LastUsed *time.Time `json:"last_used,omitempty"`
+	Revoked  *time.Time `json:"revoked,omitempty"`
+}
+
+// NewToken asks for a token. Expires nil means never.
+type NewToken struct {
+	Name    string     `json:"name"`
+	Servers []string   `json:"servers"` // at least one, all of them configured
+	Tools   []string   `json:"tools,omitempty"`
+	Expires *time.Time `json:"expires,omitempty"`
+}
+
+// CreatedToken is a token with its secret, which is shown this once and kept nowhere.
+type CreatedToken struct {
+	Token  Token  `json:"token"`
+	Secret string `json:"secret"`
+	URL    string `json:"url"` // of the door it is for; "" when the door is shut
 }
 
 // Workspace is one agent's overlay of one server's folders.

@@ -109,11 +109,7 @@ func (c *Client) Call(ctx context.Context, id string) (Call, error) {
 // Approvals asks what waits for a person. With wait > 0 it returns as soon as something does, or
 // with an empty list when wait has passed.
 func (c *Client) Approvals(ctx context.Context, wait time.Duration) ([]Approval, error) {
-	var q url.Values
-	if wait > 0 {
-		q = values("wait", wait.String())
-	}
-	return get[[]Approval](ctx, c, "/api/v1/approvals", q)
+	return get[[]Approval](ctx, c, "/api/v1/approvals", values("wait", waiting(wait)))
 }
 
 // Approval asks for one question, answered or not.
@@ -136,14 +132,60 @@ func (c *Client) Server(ctx context.Context, name string) (Server, error) {
 	return get[Server](ctx, c, serverPath(name, ""), nil)
 }
 
-// ServerLog asks for the last lines a server wrote to its standard error.
-func (c *Client) ServerLog(ctx context.Context, name string) (ServerLog, error) {
-	return get[ServerLog](ctx, c, serverPath(name, "/log"), nil)
+// ServerLog asks for the lines a server wrote to its standard error, as far as they are kept, behind
+// after. With wait > 0 it returns as soon as there is one, or without any when wait has passed.
+func (c *Client) ServerLog(ctx context.Context, name string, after int64, wait time.Duration) (ServerLog, error) {
+	return get[ServerLog](ctx, c, serverPath(name, "/log"), values("after", number(after), "wait", waiting(wait)))
 }
 
 // RemoveServer removes a server from the settings; its sandboxes end.
 func (c *Client) RemoveServer(ctx context.Context, name string) error {
 	return c.do(ctx, http.MethodDelete, serverPath(name, ""), nil, nil, nil)
+}
+
+// StartServer installs what a server runs from and lets it be started again where it was held back.
+func (c *Client) StartServer(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodPost, serverPath(name, "/start"), nil, nil, nil)
+}
+
+// RestartServer ends a server's sandboxes and forgets its failures: the next call starts it.
+func (c *Client) RestartServer(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodPost, serverPath(name, "/restart"), nil, nil, nil)
+}
+
+// Sessions asks for the sessions that run or ended lately.
+func (c *Client) Sessions(ctx context.Context) ([]Session, error) {
+	return get[[]Session](ctx, c, "/api/v1/sessions", nil)
+}
+
+// Trace asks for a session's messages behind after; wait as with ServerLog.
+func (c *Client) Trace(ctx context.Context, session string, after int64, wait time.Duration) (Trace, error) {
+	return get[Trace](ctx, c, "/api/v1/sessions/"+url.PathEscape(session)+"/trace", values("after", number(after), "wait", waiting(wait)))
+}
+
+// Tracing asks whether messages are kept.
+func (c *Client) Tracing(ctx context.Context) (Tracing, error) {
+	return get[Tracing](ctx, c, "/api/v1/tracing", nil)
+}
+
+// SetTracing switches the keeping of messages on or off.
+func (c *Client) SetTracing(ctx context.Context, t Tracing) (Tracing, error) {
+	return post[Tracing](ctx, c, "/api/v1/tracing", t)
+}
+
+// Tokens asks for all bearer tokens.
+func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
+	return get[[]Token](ctx, c, "/api/v1/tokens", nil)
+}
+
+// CreateToken makes a bearer token.
+func (c *Client) CreateToken(ctx context.Context, t NewToken) (CreatedToken, error) {
+	return post[CreatedToken](ctx, c, "/api/v1/tokens", t)
+}
+
+// RevokeToken ends a bearer token for good.
+func (c *Client) RevokeToken(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodDelete, "/api/v1/tokens/"+url.PathEscape(id), nil, nil, nil)
 }
 
 // StopServer ends a server's sandboxes.
@@ -224,6 +266,14 @@ func values(pairs ...string) url.Values {
 		}
 	}
 	return q
+}
+
+// waiting writes d; 0 is left out.
+func waiting(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return d.String()
 }
 
 // number writes n; 0 is left out.

@@ -21,12 +21,16 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, &api.Problem{Status: http.StatusUpgradeRequired, Code: "invalid", Title: "This route is an upgrade to " + api.AttachProtocol})
 		return
 	}
+	peer := peerOf(r.Context())
+	if err := s.backend.Attachable(r.Context(), peer, a); err != nil {
+		writeProblem(w, problemOf(err).Problem)
+		return
+	}
 	conn, err := takeOver(w)
 	if err != nil {
 		s.opts.Log.Error("attach refused", "server", a.Server, "err", err)
 		return
 	}
-	peer := peerOf(r.Context())
 	if err := s.backend.Attach(r.Context(), peer, a, conn); err != nil {
 		s.opts.Log.Info("session ended", "server", a.Server, "err", err)
 	}

@@ -44,7 +44,10 @@ type Backend interface {
 
 	Servers(ctx context.Context) ([]api.Server, error)
 	Server(ctx context.Context, name string) (api.Server, error)
-	ServerLog(ctx context.Context, name string) (api.ServerLog, error)
+	// ServerLog returns the lines behind after; with wait > 0 it waits that long for one.
+	ServerLog(ctx context.Context, name string, after int64, wait time.Duration) (api.ServerLog, error)
+	StartServer(ctx context.Context, peer Peer, name string) error
+	RestartServer(ctx context.Context, peer Peer, name string) error
 	RemoveServer(ctx context.Context, peer Peer, name string) error
 	StopServer(ctx context.Context, peer Peer, name string) error
 
@@ -55,6 +58,18 @@ type Backend interface {
 
 	Import(ctx context.Context, peer Peer, r api.ImportRequest) (api.ImportPlan, error)
 	Restore(ctx context.Context, peer Peer, r api.RestoreRequest) ([]api.Restored, error)
+
+	// What passes in sessions is not for the agents: these refuse peers that descend from an attached client.
+	Sessions(ctx context.Context, peer Peer) ([]api.Session, error)
+	// Trace returns the messages behind after; with wait > 0 it waits that long for one.
+	Trace(ctx context.Context, peer Peer, session string, after int64, wait time.Duration) (api.Trace, error)
+	Tracing(ctx context.Context) (api.Tracing, error)
+	SetTracing(ctx context.Context, peer Peer, t api.Tracing) (api.Tracing, error)
+
+	Tokens(ctx context.Context) ([]api.Token, error)
+	// CreateToken and RevokeToken refuse peers that descend from an attached client, and record the try.
+	CreateToken(ctx context.Context, peer Peer, t api.NewToken) (api.CreatedToken, error)
+	RevokeToken(ctx context.Context, peer Peer, id string) error
 
 	// Audit returns events with Seq > after, oldest first, at most limit; call "" means all. A negative
 	// after counts from the end: -20 means the last 20.
@@ -70,6 +85,9 @@ type Backend interface {
 	// Events returns the events after since, waiting for at least one; a reader too far behind gets one reset.
 	Events(ctx context.Context, since int64) ([]api.Event, error)
 
+	// Attachable says why a client cannot be attached, where that is known before it is: there is no
+	// such server, or a folder may not be given.
+	Attachable(ctx context.Context, peer Peer, a api.Attach) error
 	// Attach serves one MCP client's stdio on conn until either side ends. It closes conn.
 	Attach(ctx context.Context, peer Peer, a api.Attach, conn net.Conn) error
 	CallTool(ctx context.Context, peer Peer, c api.ToolCall) (api.ToolResult, error)

@@ -37,7 +37,14 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "b/7/files"})(c.Calls(ctx, "b", 7, "files"))
 	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "/100/"})(c.Calls(ctx, "", 0, ""))
 	check(t, "servers", []api.Server{})(c.Servers(ctx))
-	check(t, "log", api.ServerLog{Lines: []string{}})(c.ServerLog(ctx, "files"))
+	check(t, "log", api.ServerLog{Lines: []string{"files 1s"}, Next: 7})(c.ServerLog(ctx, "files", 7, time.Second))
+	check(t, "sessions", []api.Session{})(c.Sessions(ctx))
+	check(t, "trace", api.Trace{Session: api.Session{ID: "s1"}, Lines: []api.TraceMessage{}, Next: 3})(c.Trace(ctx, "s1", 3, 0))
+	check(t, "tracing", api.Tracing{})(c.Tracing(ctx))
+	check(t, "tracing on", api.Tracing{On: true})(c.SetTracing(ctx, api.Tracing{On: true}))
+	check(t, "tokens", []api.Token{})(c.Tokens(ctx))
+	check(t, "create token", api.CreatedToken{Token: api.Token{Name: "n", Servers: []string{"files"}, Tools: []string{}}, Secret: "garita_x"})(
+		c.CreateToken(ctx, api.NewToken{Name: "n", Servers: []string{"files"}}))
 	check(t, "workspaces", []api.Workspace{})(c.Workspaces(ctx))
 	check(t, "restores", []api.Restored{})(c.Restore(ctx, api.RestoreRequest{}))
 	check(t, "verify", api.Verification{})(c.VerifyAudit(ctx))
@@ -52,7 +59,10 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	if got, err := c.Approvals(ctx, 30*time.Second); err != nil || len(got) != 1 || got[0].Title != "30s" {
 		t.Errorf("approvals: got %+v, %v", got, err)
 	}
-	for what, err := range map[string]error{"remove": c.RemoveServer(ctx, "files"), "shutdown": c.Shutdown(ctx)} {
+	for what, err := range map[string]error{
+		"remove": c.RemoveServer(ctx, "files"), "start": c.StartServer(ctx, "files"), "restart": c.RestartServer(ctx, "files"),
+		"revoke": c.RevokeToken(ctx, "t1"), "shutdown": c.Shutdown(ctx),
+	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -225,9 +235,17 @@ func TestBytesSentWithTheUpgradeAreNotLost(t *testing.T) {
 
 func TestAttachNamesWhatIsWrong(t *testing.T) {
 	d := serve(t)
-	_, err := d.client.Attach(t.Context(), api.Attach{Server: "files", Command: []string{"ls"}})
-	var p *api.Problem
-	if !errors.As(err, &p) || p.Status != 400 {
-		t.Fatalf("got %v", err)
+	for name, c := range map[string]struct {
+		attach api.Attach
+		status int
+	}{
+		"two servers":    {api.Attach{Server: "files", Command: []string{"ls"}}, 400},
+		"no such server": {api.Attach{Server: "nope"}, 404},
+	} {
+		_, err := d.client.Attach(t.Context(), c.attach)
+		var p *api.Problem
+		if !errors.As(err, &p) || p.Status != c.status {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

@@ -75,7 +75,40 @@ func (f *fake) Server(_ context.Context, name string) (api.Server, error) {
 	return api.Server{Name: name}, nil
 }
 
-func (f *fake) ServerLog(context.Context, string) (api.ServerLog, error) { return api.ServerLog{}, nil }
+func (f *fake) ServerLog(_ context.Context, name string, after int64, wait time.Duration) (api.ServerLog, error) {
+	return api.ServerLog{Lines: []string{name + " " + wait.String()}, Next: after}, nil
+}
+
+func (f *fake) StartServer(context.Context, httpapi.Peer, string) error   { return nil }
+func (f *fake) RestartServer(context.Context, httpapi.Peer, string) error { return nil }
+
+func (f *fake) Sessions(context.Context, httpapi.Peer) ([]api.Session, error) { return nil, nil }
+
+func (f *fake) Trace(_ context.Context, _ httpapi.Peer, session string, after int64, _ time.Duration) (api.Trace, error) {
+	return api.Trace{Session: api.Session{ID: session}, Next: after}, nil
+}
+
+func (f *fake) Tracing(context.Context) (api.Tracing, error) { return api.Tracing{}, nil }
+
+func (f *fake) SetTracing(_ context.Context, _ httpapi.Peer, t api.Tracing) (api.Tracing, error) {
+	return t, nil
+}
+
+func (f *fake) Tokens(context.Context) ([]api.Token, error) { return nil, nil }
+
+func (f *fake) CreateToken(_ context.Context, p httpapi.Peer, t api.NewToken) (api.CreatedToken, error) {
+	f.note(p)
+	return api.CreatedToken{Token: api.Token{Name: t.Name, Servers: t.Servers, Tools: t.Tools}, Secret: "garita_x"}, nil
+}
+
+func (f *fake) RevokeToken(context.Context, httpapi.Peer, string) error { return nil }
+
+func (f *fake) Attachable(_ context.Context, _ httpapi.Peer, a api.Attach) error {
+	if a.Server == "nope" {
+		return &api.Problem{Code: "not_found", Title: "There is no server named nope"}
+	}
+	return nil
+}
 
 func (f *fake) RemoveServer(context.Context, httpapi.Peer, string) error { return nil }
 

@@ -44,6 +44,8 @@ func (s *Server) routes() []route {
 		{"GET", "/api/v1/servers", anyone, "list-servers", answer(s.servers)},
 		{"GET", "/api/v1/servers/{name}", anyone, "get-server", answer(s.server)},
 		{"GET", "/api/v1/servers/{name}/log", anyone, "get-server-log", answer(s.serverLog)},
+		{"POST", "/api/v1/servers/{name}/start", anyone, "start-server", act(s.startServer)},
+		{"POST", "/api/v1/servers/{name}/restart", anyone, "restart-server", act(s.restartServer)},
 		{"DELETE", "/api/v1/servers/{name}", anyone, "remove-server", act(s.removeServer)},
 		{"POST", "/api/v1/servers/{name}/stop", anyone, "stop-server", act(s.stopServer)},
 
@@ -51,6 +53,15 @@ func (s *Server) routes() []route {
 		{"GET", "/api/v1/workspaces/{name}/diff", anyone, "diff-workspace", answer(s.workspaceDiff)},
 		{"POST", "/api/v1/workspaces/{name}/apply", anyone, "apply-workspace", answer(s.applyWorkspace)},
 		{"POST", "/api/v1/workspaces/{name}/discard", anyone, "discard-workspace", answer(s.discardWorkspace)},
+
+		{"GET", "/api/v1/sessions", anyone, "list-sessions", answer(s.clientSessions)},
+		{"GET", "/api/v1/sessions/{id}/trace", anyone, "get-trace", answer(s.trace)},
+		{"GET", "/api/v1/tracing", anyone, "get-tracing", answer(s.tracing)},
+		{"POST", "/api/v1/tracing", bySocket, "set-tracing", answer(s.setTracing)},
+
+		{"GET", "/api/v1/tokens", anyone, "list-tokens", answer(s.tokens)},
+		{"POST", "/api/v1/tokens", bySocket, "create-token", answer(s.createToken)},
+		{"DELETE", "/api/v1/tokens/{id}", anyone, "revoke-token", act(s.revokeToken)},
 
 		{"GET", "/api/v1/audit", anyone, "list-audit", answer(s.audit)},
 		{"POST", "/api/v1/audit/verify", anyone, "verify-audit", answer(s.verifyAudit)},

@@ -65,6 +65,7 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 	a.PID = clientPID(os.Getpid(), lookProc, programName())
 	conn, err := c.attach(ctx, a)
 	if err != nil {
+		c.turnAway(ctx, err)
 		return err
 	}
 	defer func() { _ = conn.Close() }()

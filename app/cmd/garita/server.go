@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,11 @@ import (
 
 func (c *cli) serverCommand() *cobra.Command {
 	return family("server", "Look at and manage configured servers",
-		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(), c.serverStopCommand(), c.serverRemoveCommand())
+		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(),
+		c.serverActCommand("start", "Have a server ready to start: installed, and not held back", "Install what a server runs and, where it was held back after crashing, let it be started again.\nA server is started by the first client that needs it.", (*api.Client).StartServer),
+		c.serverActCommand("stop", "End a server's sandboxes", "End a server's sandboxes. The next call starts it again.", (*api.Client).StopServer),
+		c.serverActCommand("restart", "End a server's sandboxes and forget its failures", "End a server's sandboxes and forget its failures. The next call starts it again.", (*api.Client).RestartServer),
+		c.serverRemoveCommand())
 }
 
 func (c *cli) serverListCommand() *cobra.Command {
@@ -47,8 +52,8 @@ func (c *cli) showServers(list []api.Server) {
 
 // runs is what a server runs, in short.
 func runs(s api.Server) string {
-	if s.Image != "" {
-		return s.Image
+	if in := or(s.Image, s.URL); in != "" {
+		return in
 	}
 	if s.Package != "" {
 		name, _, _ := strings.Cut(s.Package, " ")
@@ -87,6 +92,7 @@ func (c *cli) showServer(s api.Server) {
 	f.line("state", state)
 	f.say("command", commandLine(s.Command))
 	f.say("image", s.Image)
+	f.say("url", s.URL)
 	f.say("package", s.Package)
 	f.say("workspace", s.Workspace)
 	f.list("folders", s.Folders)
@@ -118,36 +124,15 @@ func (c *cli) showTools(tools []api.Tool) {
 	t.print(c.out, c.style)
 }
 
-func (c *cli) serverLogsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "logs NAME", Short: "Print a server's last lines of standard error", Args: usage(cobra.ExactArgs(1))}
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := c.reachable(cmd.Context()); err != nil {
-			return err
-		}
-		log, err := c.client.ServerLog(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return c.printJSON(log)
-		}
-		for _, line := range log.Lines {
-			printTo(c.out, "%s\n", safeLines(line))
-		}
-		return nil
-	}
-	return cmd
-}
-
-func (c *cli) serverStopCommand() *cobra.Command {
+// serverActCommand is a command that does one thing to a server.
+func (c *cli) serverActCommand(verb, short, long string, do func(*api.Client, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "stop NAME", Short: "End a server's sandboxes", Args: usage(cobra.ExactArgs(1)),
+		Use: verb + " NAME", Short: short, Long: long, Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			return c.client.StopServer(cmd.Context(), args[0])
+			return do(c.client, cmd.Context(), args[0])
 		},
 	}
 }

@@ -332,6 +332,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/{name}/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restart server
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["restart-server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{name}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start server
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["start-server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers/{name}/stop": {
         parameters: {
             query?: never;
@@ -346,6 +386,46 @@ export interface paths {
          * @description May be called by: programs of this user, the page.
          */
         post: operations["stop-server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sessions
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/trace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get trace
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-trace"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -392,6 +472,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tokens
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-tokens"];
+        put?: never;
+        /**
+         * Create token
+         * @description May be called by: programs of this user.
+         */
+        post: operations["create-token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke token
+         * @description May be called by: programs of this user, the page.
+         */
+        delete: operations["revoke-token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tool-calls": {
         parameters: {
             query?: never;
@@ -406,6 +530,30 @@ export interface paths {
          * @description May be called by: programs of this user.
          */
         post: operations["call-tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tracing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get tracing
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-tracing"];
+        put?: never;
+        /**
+         * Set tracing
+         * @description May be called by: programs of this user.
+         */
+        post: operations["set-tracing"];
         delete?: never;
         options?: never;
         head?: never;
@@ -608,6 +756,11 @@ export interface components {
         Claimed: {
             token: string;
         };
+        CreatedToken: {
+            secret: string;
+            token: components["schemas"]["Token"];
+            url: string;
+        };
         Doctor: {
             checks: components["schemas"]["Check"][];
         };
@@ -667,6 +820,13 @@ export interface components {
             name: string;
             value: string;
         };
+        NewToken: {
+            /** Format: date-time */
+            expires?: string;
+            name: string;
+            servers: string[];
+            tools?: string[];
+        };
         Problem: {
             code: string;
             detail: string;
@@ -709,10 +869,25 @@ export interface components {
             reason?: string;
             state: string;
             tools: components["schemas"]["Tool"][];
+            url?: string;
             workspace: string;
         };
         ServerLog: {
             lines: string[];
+            /** Format: int64 */
+            next: number;
+            /** Format: int64 */
+            skipped: number;
+        };
+        Session: {
+            agent: string;
+            door: string;
+            /** Format: date-time */
+            ended?: string;
+            id: string;
+            server: string;
+            /** Format: date-time */
+            started: string;
         };
         Status: {
             /** Format: int64 */
@@ -737,6 +912,21 @@ export interface components {
             waiting: number;
             warnings: string[];
         };
+        Token: {
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            expires?: string;
+            id: string;
+            /** Format: date-time */
+            last_used?: string;
+            name: string;
+            /** Format: date-time */
+            revoked?: string;
+            servers: string[];
+            state: string;
+            tools: string[];
+        };
         Tool: {
             class: string;
             demoted?: string;
@@ -751,6 +941,26 @@ export interface components {
             denied: boolean;
             error?: unknown;
             result?: unknown;
+        };
+        Trace: {
+            lines: components["schemas"]["TraceMessage"][];
+            /** Format: int64 */
+            next: number;
+            on: boolean;
+            session: components["schemas"]["Session"];
+        };
+        TraceMessage: {
+            /** Format: date-time */
+            at: string;
+            dir: string;
+            /** Format: int64 */
+            seq: number;
+            /** Format: int64 */
+            size: number;
+            text: string;
+        };
+        Tracing: {
+            on: boolean;
         };
         Verification: {
             /** Format: int64 */
@@ -1301,7 +1511,12 @@ export interface operations {
     };
     "get-server-log": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The next of an answer to go on from */
+                after?: number;
+                /** @description How long to wait for a line, such as 30s */
+                wait?: string;
+            };
             header?: never;
             path: {
                 name: string;
@@ -1318,6 +1533,64 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ServerLog"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restart-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "start-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
@@ -1347,6 +1620,71 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-trace": {
+        parameters: {
+            query?: {
+                /** @description The next of an answer to go on from */
+                after?: number;
+                /** @description How long to wait for a message, such as 30s */
+                wait?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
+                };
             };
             /** @description Error */
             default: {
@@ -1415,6 +1753,97 @@ export interface operations {
             };
         };
     };
+    "list-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Token"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "revoke-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "call-tool": {
         parameters: {
             query?: never;
@@ -1435,6 +1864,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ToolResult"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-tracing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tracing"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-tracing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Tracing"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tracing"];
                 };
             };
             /** @description Error */
