@@ -222,32 +222,41 @@ func (p *play) script(lines string) {
 	p.over()
 }
 
-// TestTranscripts plays testdata/*.txtar: each has a part "to modern" or "to legacy", after the
-// parts that begin it (of begin.txtar, by name).
-func TestTranscripts(t *testing.T) {
+// transcripts are those of testdata/*.txtar by name: each file has parts "to modern: …" and "to
+// legacy: …", which may begin as one of testdata/begin does.
+func transcripts(t testing.TB) map[string]string {
+	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no transcripts", err)
 	}
+	all := map[string]string{}
 	for _, file := range files {
 		a, err := txtar.ParseFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range a.Files {
-			era, name, _ := strings.Cut(f.Name, ": ")
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					open := map[string]func(protocol.Stream, Options) protocol.Stream{"to modern": ToModern, "to legacy": ToLegacy}[era]
-					newPlay(t, open, Options{Questions: 3, Suspended: 2, Subscriptions: 2, Rounds: 2}).script(begun(t, string(f.Data)))
-				})
-			})
+			all[f.Name] = begun(t, string(f.Data))
 		}
+	}
+	return all
+}
+
+func TestTranscripts(t *testing.T) {
+	bridges := map[string]func(protocol.Stream, Options) protocol.Stream{"to modern": ToModern, "to legacy": ToLegacy}
+	for name, script := range transcripts(t) {
+		era, name, _ := strings.Cut(name, ": ")
+		t.Run(era+"/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				newPlay(t, bridges[era], Options{Questions: 3, Suspended: 2, Subscriptions: 2, Rounds: 2}).script(script)
+			})
+		})
 	}
 }
 
 // begun is a script with its line "begin NAME" replaced by testdata/begin/NAME.
-func begun(t *testing.T, script string) string {
+func begun(t testing.TB, script string) string {
 	t.Helper()
 	first, rest, _ := strings.Cut(script, "\n")
 	name, ok := strings.CutPrefix(first, "begin ")

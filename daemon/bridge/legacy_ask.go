@@ -109,15 +109,11 @@ func (t *toLegacy) suspend(c *legacyCall) {
 func (t *toLegacy) inputRequired(c *legacyCall) (jsontext.Value, error) {
 	requests := map[string]jsontext.Value{}
 	for _, a := range c.asks {
-		r := []protocol.Member{setText("method", a.q.method)}
-		if a.q.params != nil {
-			params, err := protocol.Edit(a.q.params, drop("task"), drop("elicitationId"))
-			if err != nil {
-				return nil, err
-			}
-			r = append(r, set("params", params))
+		params, err := protocol.Edit(object(a.q.params), drop("task"), drop("elicitationId")) // clients want some
+		if err != nil {
+			return nil, err
 		}
-		requests[a.key], _ = protocol.Edit(nil, r...) // of an object
+		requests[a.key], _ = protocol.Edit(nil, setText("method", a.q.method), set("params", params)) // of an object
 	}
 	return editMeta(emptyObject, []protocol.Member{set(protocol.MetaServerInfo, t.serverInfo)},
 		setText("resultType", "input_required"), set("inputRequests", objectOf(requests)))

@@ -1,0 +1,270 @@
+package bridge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/garita-dev/garita/daemon/protocol"
+)
+
+const bare = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+// handshaken is a modern client and a legacy server that has been initialized.
+func handshaken(t *testing.T, o Options) *play {
+	p := newPlay(t, ToLegacy, o)
+	p.line(`client> {"jsonrpc":"2.0","id":"d","method":"server/discover","params":{` + bare + `}}`)
+	p.answers(legacyOnly)
+	_, _ = p.nextSeen()
+	return p
+}
+
+func TestARequestThatCannotBeSentIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := handshaken(t, Options{})
+		p.server.mu.Lock()
+		p.server.err = errors.New("connection refused")
+		p.server.mu.Unlock()
+		p.line(`client> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + bare + `}}`)
+		p.line(`client< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server cannot be reached: connection refused"}}`)
+		p.line(`client> {"jsonrpc":"2.0","method":"vendor/note"}`)
+		p.over()
+	})
+}
+
+// stuckServer never reads what it is written.
+type stuckServer struct {
+	*fakeServer
+	stop chan struct{}
+}
+
+func (s stuckServer) Write([]byte) error {
+	<-s.stop
+	return errors.New("stopped")
+}
+
+func TestAServerThatReadsNothingHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := stuckServer{newFakeServer(), make(chan struct{})}
+		b := ToModern(server, Options{})
+		send := func(line string) error { return b.Write([]byte(line)) }
+		if err := send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25"}}`); err != nil {
+			t.Fatal(err)
+		}
+		written := make(chan error, 1)
+		go func() { // until there is no room
+			var err error
+			for i := 0; err == nil; i++ {
+				err = send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"vendor/note","params":{"n":%d}}`, i))
+			}
+			written <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-written:
+			t.Fatalf("writing ended with %v", err)
+		default:
+		}
+		server.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
+		if m, err := b.Read(); err != nil || m.Method != protocol.MethodProgress {
+			t.Errorf("got %s, %v", m.Raw, err)
+		}
+		close(server.says)
+		close(server.stop)
+		for err := error(nil); err == nil; {
+			_, err = b.Read()
+		}
+		if err := <-written; err == nil {
+			t.Error("writing to a server that is gone went on")
+		}
+		synctest.Wait()
+	})
+}
+
+func TestAClientThatReadsNothingIsRefused(t *testing.T) {
+	b := ToModern(newFakeServer(), Options{})
+	for range 2 * hardQueue {
+		if err := b.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err != nil {
+			if !errors.Is(err, errUnread) {
+				t.Errorf("got %v", err)
+			}
+			return
+		}
+	}
+	t.Error("it was never refused")
+}
+
+func TestABrokenMessageIsNotTaken(t *testing.T) {
+	b := ToModern(newFakeServer(), Options{})
+	var bad *protocol.ParseError
+	if err := b.Write([]byte(`{"id":1`)); !errors.As(err, &bad) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatAClientMakesUsRememberIsBounded(t *testing.T) {
+	call := func(id int, name, more string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"x":%q},%s}}`, id, name, more, bare)
+	}
+	big := strings.Repeat("x", 600)
+	t.Run("calls in flight", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := handshaken(t, Options{Calls: 2})
+			for id := range 3 {
+				p.line("client> " + call(id, "a", "y"))
+			}
+			p.line(`client< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"too much is in flight already; try again when something has been answered"}}`)
+			p.answers(func(protocol.Message) string { return `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}` })
+			_, _ = p.nextSeen()
+			_, _ = p.nextSeen()
+			p.line("client> " + call(2, "a", "y"))
+			if _, ok := p.nextSeen(); ok {
+				t.Error("it is refused for ever")
+			}
+		})
+	})
+	t.Run("calls before the handshake", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlay(t, ToLegacy, Options{Bytes: 1000})
+			p.line("client> " + call(1, "a", big))
+			p.line("client> " + call(2, "a", big))
+			p.line(`client< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"too much waits already for the server to start"}}`)
+		})
+	})
+	t.Run("calls that may be repeated", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlay(t, ToModern, Options{Bytes: 1000})
+			p.line(`client> {"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+			p.answers(modernOnly)
+			_, _ = p.nextSeen()
+			p.line("client> " + call(1, "a", big))
+			p.line("client> " + call(2, "a", big))
+			p.line(`client< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"too much is in flight already; try again when something has been answered"}}`)
+		})
+	})
+}
+
+func TestTheAnswerOfASuspendedCallIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlay(t, ToLegacy, Options{Bytes: 1000})
+		able := strings.Replace(bare, `{}`, `{"roots":{}}`, 1)
+		p.line(`client> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a",` + able + `}}`)
+		p.answers(func(m protocol.Message) string {
+			if m.Method == protocol.MethodToolsCall {
+				p.server.say(`{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)
+				return `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"x":"` + strings.Repeat("x", 2000) + `"}}`
+			}
+			return legacyOnly(m)
+		})
+		asked, _ := p.nextSeen()
+		m, err := protocol.Parse([]byte(asked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.line(`client> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","requestState":` + string(members(m.Result)["requestState"]) + `,` + able + `}}`)
+		p.line(`client< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the server answered before it was asked again, with more than can be kept"}}`)
+	})
+}
+
+func TestClocksStopWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newFakeServer()
+		b := ToLegacy(server, Options{})
+		if err := b.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + bare + `}}`)); err != nil {
+			t.Fatal(err)
+		}
+		close(server.says)
+		for err := error(nil); err == nil; {
+			_, err = b.Read()
+		}
+		<-time.After(time.Hour)
+		if m, err := b.Read(); err == nil {
+			t.Errorf("got %s after the end", m.Raw)
+		}
+	})
+}
+
+// FuzzBridges lets a client and a server say what they want, a line each in turn as the first byte
+// has it, over both bridges.
+func FuzzBridges(f *testing.F) {
+	for _, s := range seeds(f) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		modern, legacy := newToModern(fuzzOptions), newToLegacy(fuzzOptions)
+		modern.link = newLink(newFakeServer(), fuzzOptions, modern)
+		legacy.link = newLink(newFakeServer(), fuzzOptions, legacy)
+		for _, l := range []*link{modern.link, legacy.link} {
+			fuzz(t, l, script)
+		}
+		if len(modern.calls) == 0 && modern.held != 0 || modern.held < 0 || len(modern.asked) > fuzzOptions.Questions {
+			t.Errorf("%d calls, %d bytes held, %d questions", len(modern.calls), modern.held, len(modern.asked))
+		}
+		if kept := len(legacy.calls) + len(legacy.suspended) + len(legacy.waiting); kept == 0 && legacy.held != 0 || legacy.held < 0 || len(legacy.askers) > kept {
+			t.Errorf("%d calls, %d bytes held, %d askers", kept, legacy.held, len(legacy.askers))
+		}
+	})
+}
+
+var fuzzOptions = Options{Calls: 4, Suspended: 2, Rounds: 2, Questions: 3, Subscriptions: 2, Bytes: 4096}.withDefaults()
+
+func fuzz(t *testing.T, l *link, script []byte) {
+	open := map[protocol.ID]int{}
+	for line := range bytes.Lines(script) {
+		who, raw := line[0], bytes.TrimSpace(line[1:])
+		m, err := protocol.Parse(raw)
+		if err != nil {
+			continue
+		}
+		switch who {
+		case 'c':
+			if m.Kind == protocol.Request {
+				open[m.ID]++
+			}
+			if m.Kind == protocol.Batch {
+				return // it is counted nowhere
+			}
+			_ = l.Write(raw)
+		case 's':
+			l.receive(received{m: m})
+		}
+		for l.toClient != nil {
+			m, err, ok := l.next()
+			if !ok || err != nil {
+				break
+			}
+			if _, err := protocol.Parse(m.Raw); err != nil {
+				t.Fatalf("the client is sent %s: %v", m.Raw, err)
+			}
+			if m.Kind == protocol.Response && m.ID != "" {
+				if open[m.ID]--; open[m.ID] < 0 {
+					t.Fatalf("an answer to nothing: %s", m.Raw)
+				}
+			}
+		}
+	}
+	l.receive(received{err: errors.New("the end")})
+}
+
+// seeds are the transcripts, as scripts.
+func seeds(f *testing.F) [][]byte {
+	var all [][]byte
+	for _, lines := range transcripts(f) {
+		var script []byte
+		for line := range strings.Lines(shorthand.Replace(lines)) {
+			who, what, _ := strings.Cut(line, " ")
+			switch who {
+			case "client>":
+				script = append(append(script, 'c'), what...)
+			case "server>":
+				script = append(append(script, 's'), what...)
+			}
+		}
+		all = append(all, script)
+	}
+	return all
+}
