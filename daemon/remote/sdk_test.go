@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -83,9 +84,8 @@ func TestALegacyServerAsks(t *testing.T) {
 
 func TestModernServers(t *testing.T) {
 	for name, opt := range map[string]mcp.StreamableHTTPOptions{
-		"streams":          {Stateless: true},
-		"JSON":             {Stateless: true, JSONResponse: true},
-		"sessions as well": {},
+		"streams": {Stateless: true},
+		"JSON":    {Stateless: true, JSONResponse: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, w := serve(t, sdkHandler(sdkServer(), opt))
@@ -139,17 +139,40 @@ func TestBridgedToAModernServer(t *testing.T) {
 }
 
 func TestCancellingAModernRequestClosesItsStream(t *testing.T) {
-	url, w := serve(t, sdkHandler(sdkServer(), mcp.StreamableHTTPOptions{Stateless: true}))
+	closed := make(chan struct{})
+	url, w := serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(rw).Flush()
+		<-r.Context().Done()
+		close(closed)
+	}))
 	p := dialPeer(t, Options{URL: url})
-	p.ask("1", "server/discover", modern(""))
 	p.write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + modern(`"name":"hang","arguments":{}`) + `}`)
-	eventually(t, "the call", func() bool { return len(w.of("POST")) == 2 })
+	eventually(t, "the call", func() bool { return len(w.of("POST")) == 1 })
 	p.write(string(protocol.NewCancelled("2", "enough")))
-	eventually(t, "the end of the stream", func() bool { return w.of("POST")[1].Context().Err() == nil && inFlight(p.conn) == 0 })
-	if n := len(w.of("POST")); n != 2 {
+	select {
+	case <-closed:
+	case <-time.After(long):
+		t.Fatal("the stream stayed open")
+	}
+	eventually(t, "the end of the call", func() bool { return inFlight(p.conn) == 0 })
+	if n := len(w.of("POST")); n != 1 {
 		t.Errorf("%d POST, want no notification", n)
 	}
-	if m := p.ask("3", "tools/call", modern(`"name":"echo","arguments":{"region":"x"}`)); m.Result == nil {
+}
+
+func TestCancellingALegacyRequestIsSaid(t *testing.T) {
+	url, w := serve(t, sdkHandler(sdkServer(), mcp.StreamableHTTPOptions{}))
+	p := dialPeer(t, Options{URL: url})
+	p.initialize()
+	p.write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang","arguments":{}}}`)
+	eventually(t, "the call", func() bool { return len(w.of("POST")) == 3 })
+	p.write(string(protocol.NewCancelled("2", "enough")))
+	eventually(t, "the notification", func() bool {
+		bodies := w.bodies()
+		return strings.Contains(bodies[len(bodies)-1], "notifications/cancelled")
+	})
+	if m := p.ask("3", "tools/call", `{"name":"echo","arguments":{"region":"x"}}`); m.Result == nil {
 		t.Errorf("after a cancellation: %s", m.Raw)
 	}
 }
