@@ -36,7 +36,7 @@ type Options struct {
 	Subscriptions int           // resources subscribed to, and listens; 256
 	Bytes         int           // bytes of calls kept, to repeat or to begin them; 128 MiB
 	SuspendedFor  time.Duration // until a suspended call is given up; 10 minutes
-	Handshake     time.Duration // until a server that does not answer initialize is given up; 1 minute
+	Handshake     time.Duration // until a server that does not answer initialize, server/discover or a subscription is given up; 1 minute
 }
 
 func (o Options) withDefaults() Options {

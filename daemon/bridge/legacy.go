@@ -42,9 +42,9 @@ type legacyCall struct {
 	token        jsontext.Value
 
 	// Of calls that may be suspended.
-	digest    [sha256.Size]byte
-	sent      protocol.Message // as the server got it, where it may have to be repeated
-	toldToken jsontext.Value   // the progress token that the server knows
+	digest    [sha256.Size]byte // of what it calls, since it was suspended first
+	sent      protocol.Message  // as the server got it
+	toldToken jsontext.Value    // the progress token that the server knows
 	rounds    int
 	asks      []*legacyAsk // not answered yet, oldest first
 	state     string       // the requestState it is suspended under
@@ -77,13 +77,12 @@ func (t *toLegacy) ended() {
 	for _, c := range t.suspended {
 		c.expiry.Stop()
 	}
-	t.handshake.stop()
 }
 
 func (t *toLegacy) fromClient(m protocol.Message) {
 	switch {
 	case m.Kind == protocol.Response:
-		t.log.Warn("a modern client does not answer requests: its answer was dropped")
+		t.log.Debug("a modern client does not answer requests: its answer was dropped")
 	case m.Kind == protocol.Notification:
 		t.clientNotes(m)
 	case t.inFlight(m.ID):
@@ -180,16 +179,13 @@ func (t *toLegacy) forward(m protocol.Message, who said) {
 		return
 	}
 	c := &legacyCall{id: m.ID, method: m.Method, capabilities: who.capabilities, level: who.level, token: who.token}
+	sent := withParams(m, params)
 	if again {
-		if c.digest, err = digest(m.Method, params); err != nil {
-			t.refuse(m.ID, protocol.CodeInvalidParams, "params: "+err.Error())
-			return
-		}
-		t.keep(c, withParams(m, params))
+		t.keep(c, sent)
 	}
 	t.calls[c.id] = c
 	t.tellLevel()
-	t.sendCall(c, withParams(m, params))
+	t.sendCall(c, sent)
 }
 
 // keep makes c a call that may be suspended and repeated.
@@ -199,11 +195,8 @@ func (t *toLegacy) keep(c *legacyCall, sent protocol.Message) {
 		c.toldToken = c.token
 		t.byToken[string(c.token)] = c
 	}
-	byURL := question{methodElicit, jsontext.Value(`{"mode":"url"}`)}
-	if byURL.declaredIn(c.capabilities) { // else it is never repeated
-		c.sent = sent
-		t.held += len(sent.Raw)
-	}
+	c.sent = sent
+	t.held += len(sent.Raw)
 }
 
 // sendCall gives the call to the server under a new id.
@@ -240,10 +233,7 @@ func (t *toLegacy) serverAnswers(c *legacyCall, m protocol.Message) {
 	}
 	if t.held+len(m.Raw) > t.o.Bytes {
 		t.log.Warn("the answer to a suspended call was too large to be kept", "call", c.method)
-		m = protocol.Message{Kind: protocol.Response, ID: m.ID, Raw: protocol.NewError(m.ID, protocol.CodeInternal, "the server answered before it was asked again, with more than can be kept")}
-		if kept, err := protocol.Parse(m.Raw); err == nil {
-			m = kept
-		}
+		m, _ = protocol.Parse(protocol.NewError(m.ID, protocol.CodeInternal, "the server answered before it was asked again, with more than can be kept"))
 	}
 	t.held += len(m.Raw)
 	c.answer = &m

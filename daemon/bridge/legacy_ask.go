@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,7 +29,7 @@ func (t *toLegacy) serverAsks(m protocol.Message) {
 		t.send(protocol.NewError(m.ID, protocol.CodeNoMethod, "the client has no "+m.Method))
 		return
 	case t.questions[m.ID] != nil:
-		t.log.Warn("a request under the id of one that is not answered yet was dropped", "method", m.Method)
+		t.log.Debug("a request under the id of one that is not answered yet was dropped", "call", m.Method)
 		return
 	case len(t.askers) == 0:
 		t.send(protocol.NewError(m.ID, protocol.CodeNoMethod, m.Method+" is possible during tools/call, prompts/get and resources/read alone"))
@@ -91,6 +90,9 @@ func (t *toLegacy) suspend(c *legacyCall) {
 		return
 	}
 	result, err := t.inputRequired(c)
+	if err == nil && c.rounds == 1 {
+		c.digest, err = digest(c.method, c.sent.Params)
+	}
 	if err != nil {
 		t.fail(c, "the server's question cannot be passed on: "+err.Error())
 		return
@@ -98,7 +100,7 @@ func (t *toLegacy) suspend(c *legacyCall) {
 	state := unguessable()
 	c.state = state
 	t.suspended[state] = c
-	c.expiry = time.AfterFunc(t.o.SuspendedFor, func() { t.expire(state) })
+	c.expiry = t.after(t.o.SuspendedFor, func() { t.expire(state) })
 	result, _ = protocol.Edit(result, setText("requestState", state)) // of an object
 	id := c.id
 	delete(t.calls, id)
@@ -134,10 +136,8 @@ func (t *toLegacy) wake(c *legacyCall) {
 
 // expire gives up a call that the client did not come back to.
 func (t *toLegacy) expire(state string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	c := t.suspended[state]
-	if c == nil || t.end != nil {
+	if c == nil { // it came back meanwhile
 		return
 	}
 	t.log.Warn("a call was given up: its client did not come back", "call", c.method)
@@ -242,7 +242,7 @@ func (t *toLegacy) urlRequired(c *legacyCall, object jsontext.Value) bool {
 		if !q.byURL() {
 			return false
 		}
-		if !q.declaredIn(c.capabilities) || c.sent.Raw == nil {
+		if !q.declaredIn(c.capabilities) {
 			id := c.id
 			t.forget(c)
 			t.say(newErrorWith(id, protocol.CodeMissingCapability, "the server needs the person to open a page, and the client does not support elicitation by URL",

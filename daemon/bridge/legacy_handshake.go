@@ -2,7 +2,7 @@ package bridge
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,18 +22,12 @@ const (
 // handshake is initialize, which the bridge performs with the server for the client.
 type handshake struct {
 	phase      phase
-	why        string // it failed
-	timeout    *time.Timer
+	why        string         // it failed
+	client     jsontext.Value // what the server is told of the client
 	told       []string       // the capabilities that the server was told of
 	initResult jsontext.Value // the server's
 	offered    jsontext.Value // the server's capabilities, without tasks
 	serverInfo jsontext.Value // nil when it gave none
-}
-
-func (h *handshake) stop() {
-	if h.timeout != nil {
-		h.timeout.Stop()
-	}
 }
 
 // wait keeps what cannot be sent before the handshake is done.
@@ -71,31 +65,26 @@ func (t *toLegacy) shake(who said) {
 	if info == nil {
 		info = jsontext.Value(`{"name":"unnamed","version":"0"}`) // legacy servers require one
 	}
-	params := fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"clientInfo":%s}`,
-		protocol.Quote(string(protocol.Legacy[0])), declared, info)
-	id := t.newID()
-	t.timeout = time.AfterFunc(t.o.Handshake, func() { t.handshakeTimedOut(id) })
-	t.ask(id, protocol.NewRequest(id, protocol.MethodInitialize, params), t.initialized)
+	t.client = fmt.Appendf(nil, `{"protocolVersion":"","capabilities":%s,"clientInfo":%s}`, declared, info)
+	t.initialize(protocol.Legacy[0])
 }
 
-func (t *toLegacy) handshakeTimedOut(id protocol.ID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.phase != shaking {
-		return
-	}
-	delete(t.awaited, id)
-	t.shaken(fmt.Sprintf("the server did not answer initialize in %v", t.o.Handshake))
+func (t *toLegacy) initialize(r protocol.Revision) {
+	params, _ := protocol.Edit(t.client, setText("protocolVersion", string(r))) // of an object
+	t.askWithin(t.o.Handshake, t.newID(), protocol.MethodInitialize, params, func(m protocol.Message) { t.initialized(r, m) })
 }
 
 // initialized is the server's answer to initialize.
-func (t *toLegacy) initialized(m protocol.Message) {
+func (t *toLegacy) initialized(asked protocol.Revision, m protocol.Message) {
 	result := members(m.Result, "protocolVersion", "capabilities", "serverInfo", "instructions")
 	offered, err := withoutTasks(object(result["capabilities"]))
 	version := protocol.Revision(protocol.Text(result["protocolVersion"]))
-	switch {
+	switch older := newest(Supported(m)); {
+	case m.Error != nil && older.Era() == protocol.LegacyEra && older < asked: // as servers of 2024 say what they speak
+		t.initialize(older)
+		return
 	case m.Error != nil:
-		t.shaken("the server refused to initialize: " + protocol.Text(members(m.Error)["message"]))
+		t.shaken("initialize failed: " + protocol.Text(members(m.Error)["message"]))
 		return
 	case err != nil || version == "":
 		t.shaken("the server's answer to initialize cannot be read")
@@ -112,9 +101,18 @@ func (t *toLegacy) initialized(m protocol.Message) {
 	t.shaken("")
 }
 
+// newest is the newest legacy revision of these, "" when none is.
+func newest(of []protocol.Revision) protocol.Revision {
+	for _, r := range protocol.Legacy {
+		if slices.Contains(of, r) {
+			return r
+		}
+	}
+	return ""
+}
+
 // shaken ends the handshake; why is empty when it succeeded. What waited for it goes its way.
 func (t *toLegacy) shaken(why string) {
-	t.stop()
 	t.phase, t.why = ready, why
 	if why != "" {
 		t.phase = failed

@@ -95,8 +95,7 @@ func (t *toLegacy) subscribe(l *listen, uri string) {
 	}
 	s = &subscribed{listens: []*listen{l}, waiting: []func(bool){answered}}
 	t.uris[uri] = s
-	id := t.newID()
-	t.ask(id, protocol.NewRequest(id, methodSubscribe, fmt.Appendf(nil, `{"uri":%s}`, protocol.Quote(uri))), func(answer protocol.Message) {
+	t.askWithin(t.o.Handshake, t.newID(), methodSubscribe, fmt.Appendf(nil, `{"uri":%s}`, protocol.Quote(uri)), func(answer protocol.Message) {
 		t.subscribed(uri, s, answer.Error == nil)
 	})
 }
@@ -171,7 +170,7 @@ func (t *toLegacy) changed(m protocol.Message) {
 	for _, id := range ids {
 		params, err := editMeta(object(m.Params), []protocol.Member{set(protocol.MetaSubscription, jsontext.Value(id))})
 		if err != nil {
-			t.log.Warn("a notification that cannot be read was dropped", "method", m.Method)
+			t.log.Debug("a notification that cannot be read was dropped", "call", m.Method)
 			return
 		}
 		t.tell(withParams(m, params))

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/daemon/protocol"
 )
@@ -49,7 +52,19 @@ type link struct {
 	writing  bool  // flush is running
 	end      error // how the server's Read ended
 	lastID   int
-	awaited  map[protocol.ID]func(protocol.Message) // requests at the server, by our id
+	awaited  map[protocol.ID]awaited // requests at the server, by our id
+}
+
+// awaited is whom an answer of the server's goes to.
+type awaited struct {
+	done  func(protocol.Message)
+	timer *time.Timer // of a request that is given up some time; else nil
+}
+
+func (a awaited) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
 }
 
 type received struct {
@@ -61,7 +76,7 @@ func newLink(server protocol.Stream, o Options, t translator) *link {
 	l := &link{
 		server: server, log: o.Log, translate: t,
 		got: make(chan received, 1), ready: make(chan struct{}, 1),
-		awaited: map[protocol.ID]func(protocol.Message){},
+		awaited: map[protocol.ID]awaited{},
 	}
 	l.room.L = &l.mu
 	return l
@@ -120,6 +135,9 @@ func (l *link) receive(r received) {
 	if r.err != nil {
 		l.end = r.err
 		l.toServer, l.bytes = nil, 0
+		for _, a := range l.awaited {
+			a.stop()
+		}
 		l.translate.ended()
 		l.room.Broadcast()
 		return
@@ -133,13 +151,14 @@ func (l *link) fromServer(m protocol.Message) {
 		l.translate.fromServer(m)
 		return
 	}
-	done, ok := l.awaited[m.ID]
+	a, ok := l.awaited[m.ID]
 	if !ok {
-		l.log.Warn("an answer to no request was dropped")
+		l.log.Debug("an answer to no request was dropped")
 		return
 	}
 	delete(l.awaited, m.ID)
-	done(m)
+	a.stop()
+	a.done(m)
 }
 
 // Write takes one message of the client's. The error is a *protocol.ParseError, how the server's
@@ -217,11 +236,39 @@ func (l *link) newID() protocol.ID {
 func (l *link) ask(id protocol.ID, raw []byte, done func(protocol.Message)) {
 	switch {
 	case done != nil:
-		l.awaited[id] = done
+		l.awaited[id] = awaited{done: done}
 	case len(l.awaited) < hardQueue: // else the answer is one to no request, which is logged
-		l.awaited[id] = func(protocol.Message) {}
+		l.awaited[id] = awaited{done: func(protocol.Message) {}}
 	}
 	l.send(raw)
+}
+
+// askWithin is ask, with an error answer of ours when the server has given none in time.
+func (l *link) askWithin(d time.Duration, id protocol.ID, method string, params jsontext.Value, done func(protocol.Message)) {
+	late := protocol.NewError(id, protocol.CodeInternal, fmt.Sprintf("the server did not answer %s in %v", method, d))
+	l.ask(id, protocol.NewRequest(id, method, params), done)
+	if a, ok := l.awaited[id]; ok { // else it has been answered already
+		a.timer = l.after(d, func() { l.answerWith(late) })
+		l.awaited[id] = a
+	}
+}
+
+// answerWith answers a request of ours as if the server had.
+func (l *link) answerWith(raw []byte) {
+	if m, err := protocol.Parse(raw); err == nil {
+		l.fromServer(m)
+	}
+}
+
+// after calls f later, unless the server is gone then.
+func (l *link) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.end == nil {
+			f()
+		}
+	})
 }
 
 // send queues a message for the server.
@@ -268,8 +315,5 @@ func (l *link) unsent(raw []byte, err error) {
 	if perr != nil || m.Kind != protocol.Request {
 		return
 	}
-	answer, perr := protocol.Parse(protocol.NewError(m.ID, protocol.CodeInternal, "the server cannot be reached: "+err.Error()))
-	if perr == nil {
-		l.fromServer(answer)
-	}
+	l.answerWith(protocol.NewError(m.ID, protocol.CodeInternal, "the server cannot be reached: "+err.Error()))
 }

@@ -49,7 +49,11 @@ func newToModern(o Options) *toModern {
 	}
 }
 
-func (t *toModern) ended() {}
+func (t *toModern) ended() {
+	for _, l := range t.uris {
+		l.timer.Stop()
+	}
+}
 
 func (t *toModern) fromClient(m protocol.Message) {
 	switch {
@@ -106,7 +110,7 @@ func (t *toModern) initialize(m protocol.Message) {
 	params, _ := t.withMeta(emptyObject) // of an object
 	c := &modernCall{id: m.ID, method: m.Method, at: t.newID()}
 	t.calls[c.id] = c
-	t.ask(c.at, protocol.NewRequest(c.at, protocol.MethodDiscover, params), func(answer protocol.Message) { t.discovered(c, answer) })
+	t.askWithin(t.o.Handshake, c.at, protocol.MethodDiscover, params, func(answer protocol.Message) { t.discovered(c, answer) })
 }
 
 // negotiated is the revision a client gets: its own, or the newest it may know.
@@ -136,7 +140,7 @@ func (t *toModern) initializeResult(answer protocol.Message) (result jsontext.Va
 	case len(versions) > 0 && !slices.Contains(versions, protocol.V20260728):
 		return nil, fmt.Sprintf("the server speaks other revisions of MCP: %s; the gateway reaches it by %s", versions, protocol.V20260728)
 	case answer.Error != nil:
-		return nil, "the server refused server/discover: " + protocol.Text(members(answer.Error)["message"])
+		return nil, "server/discover failed: " + protocol.Text(members(answer.Error)["message"])
 	}
 	offered, err := withoutTasks(object(at(answer.Result, "capabilities")))
 	if err != nil || len(versions) == 0 {
@@ -285,7 +289,7 @@ func (t *toModern) fail(c *modernCall, why string) {
 
 func (t *toModern) fromServer(m protocol.Message) {
 	if m.Kind == protocol.Request {
-		t.log.Warn("a modern server may not ask: its request was dropped", "method", m.Method)
+		t.log.Debug("a modern server may not ask: its request was dropped", "call", m.Method)
 		return
 	}
 	switch m.Method {

@@ -71,7 +71,7 @@ func (t *toModern) putOne(c *modernCall, key string, q question) {
 func (t *toModern) clientAnswers(m protocol.Message) {
 	a, ok := t.asked[m.ID]
 	if !ok {
-		t.log.Warn("an answer to no question was dropped")
+		t.log.Debug("an answer to no question was dropped")
 		return
 	}
 	delete(t.asked, m.ID)

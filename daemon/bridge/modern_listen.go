@@ -3,6 +3,7 @@ package bridge
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -32,6 +33,7 @@ type modernListen struct {
 	live     bool           // the server has acknowledged it
 	muted    bool           // the client has unsubscribed
 	reopened int            // times in a row
+	timer    *time.Timer    // until it is given up unacknowledged; nil for the lists
 }
 
 // listenForChanges opens the listen for the lists that the server says may change.
@@ -65,6 +67,14 @@ func (t *toModern) open(l *modernListen) {
 		}
 		t.listenEnded(id, why)
 	})
+	if l.uri != "" {
+		l.timer = t.after(t.o.Handshake, func() {
+			if t.listenOf(id) == l && !l.live {
+				t.send(protocol.NewCancelled(id, "it was not acknowledged"))
+				t.giveUp(l, "it did not acknowledge it")
+			}
+		})
+	}
 }
 
 // listenOf is the listen that has this id at the server, nil when none has.
@@ -122,6 +132,7 @@ func (t *toModern) roomForURI() bool {
 }
 
 func (t *toModern) removeURI(uri string) {
+	t.uris[uri].timer.Stop()
 	delete(t.awaited, t.uris[uri].at)
 	delete(t.uris, uri)
 	t.order = slices.DeleteFunc(t.order, func(s string) bool { return s == uri })
@@ -144,13 +155,15 @@ func (t *toModern) acknowledged(m protocol.Message) {
 	l := t.listenOf(protocol.ID(at(m.Params, "_meta", protocol.MetaSubscription)))
 	switch {
 	case l == nil:
-		t.log.Warn("an acknowledgment of no subscription was dropped")
+		t.log.Debug("an acknowledgment of no subscription was dropped")
 	case l.uri == "":
 		l.live = true
 	case !slices.Contains(texts(at(m.Params, "notifications", "resourceSubscriptions")), l.uri):
+		t.send(protocol.NewCancelled(l.at, "it was not acknowledged"))
 		t.giveUp(l, "it does not tell of changes of this resource")
 	default:
 		l.live = true
+		l.timer.Stop()
 		t.answerPending(l.uri, func(id protocol.ID) { t.say(protocol.NewResult(id, emptyObject)) })
 	}
 }
@@ -200,7 +213,7 @@ func (t *toModern) giveUp(l *modernListen, why string) {
 func (t *toModern) changed(m protocol.Message) {
 	l := t.listenOf(protocol.ID(at(m.Params, "_meta", protocol.MetaSubscription)))
 	if l == nil || (l.uri != "") != (m.Method == noteUpdated) {
-		t.log.Warn("a notification of no subscription was dropped", "method", m.Method)
+		t.log.Debug("a notification of no subscription was dropped", "call", m.Method)
 		return
 	}
 	if !l.live || l.muted {
