@@ -87,7 +87,7 @@ func (c *Conn) setEndpoint(to *url.URL) error {
 func (c *Conn) again(k *call) {
 	header, err := c.headersOf(k.message)
 	if err != nil {
-		c.fail(k, "not sent: "+err.Error())
+		c.fail(k, "is not sent this: "+err.Error())
 		return
 	}
 	stop := within(c.opt.Limits.Accept, k.cancel, errTooSlow)

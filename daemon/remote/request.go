@@ -32,7 +32,10 @@ func (c *Conn) request(k *call) {
 	}
 	header, err := c.headersOf(k.message)
 	if err != nil {
-		c.fail(k, "not sent: "+err.Error())
+		c.fail(k, "is not sent this: "+err.Error())
+		return
+	}
+	if !k.taken.CompareAndSwap(false, true) {
 		return
 	}
 	stop := within(c.opt.Limits.Answer, k.cancel, errTooSlow)

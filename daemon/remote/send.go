@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,13 +71,22 @@ func (c *Conn) cancelCall(m protocol.Message) {
 	switch {
 	case k == nil:
 		c.done() // it is answered already
-	case k.version != "", !k.isOnWire(): // what has not been sent need not be called back
+	case k.version != "", k.taken.CompareAndSwap(false, true): // not sent yet: nothing to call back
 		k.cancel(errCancelled)
 		c.done()
 	default:
-		k.linger()
-		c.tell(m)
+		c.spawn(func() { c.callBack(k, m) })
 	}
+}
+
+// callBack says that k is cancelled, once it has been said.
+func (c *Conn) callBack(k *call, m protocol.Message) {
+	select {
+	case <-k.onWire:
+	case <-k.ctx.Done():
+	}
+	k.linger()
+	c.tell(m)
 }
 
 // tell sends what has no answer.
@@ -115,20 +125,29 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
-	onWire   atomic.Bool   // the request has been written
+	taken    atomic.Bool   // by the first who sends it, or cancels it before
+	once     sync.Once     // closes onWire
+	onWire   chan struct{} // closed when the request is written
 	answered chan struct{} // the oldest transport: the answer came
 }
 
 func newCall(ctx context.Context, m protocol.Message) *call {
-	k := &call{message: m, version: protocol.VersionOf(m.Params), answered: make(chan struct{}, 1)}
+	k := &call{message: m, version: protocol.VersionOf(m.Params), onWire: make(chan struct{}), answered: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancelCause(ctx)
 	k.ctx = httptrace.WithClientTrace(k.ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { k.onWire.Store(true) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { k.once.Do(func() { close(k.onWire) }) },
 	})
 	return k
 }
 
-func (k *call) isOnWire() bool { return k.onWire.Load() }
+func (k *call) isOnWire() bool {
+	select {
+	case <-k.onWire:
+		return true
+	default:
+		return false
+	}
+}
 
 // lingering is how long the stream of a cancelled legacy request is still read.
 const lingering = time.Minute

@@ -131,7 +131,7 @@ func legacy(h func(http.ResponseWriter, *http.Request, protocol.Message)) http.H
 			rw.Header().Set("Content-Type", "application/json")
 			rw.Header().Set("Mcp-Session-Id", "s1")
 			fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`, m.ID)
-		case m.Kind == protocol.Notification:
+		case m.Kind == protocol.Notification, r.Method == "DELETE":
 			rw.WriteHeader(202)
 		default:
 			h(rw, r, m)

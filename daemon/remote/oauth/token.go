@@ -29,7 +29,10 @@ type token struct {
 	expires  time.Time // zero when it is not known
 }
 
-func (t *token) runsOut() bool { return !t.expires.IsZero() && time.Until(t.expires) < early }
+// runsOut tells whether the token is near its end: a tenth of its life, or early.
+func (t *token) runsOut() bool {
+	return !t.expires.IsZero() && time.Until(t.expires) < min(early, t.expires.Sub(t.got)/10)
+}
 
 // refreshed is a new token for an old one.
 func (t *token) refreshed(ctx context.Context, c *http.Client) (*token, error) {
