@@ -110,11 +110,10 @@ func (d *Door) postLegacy(v visit, s *session, m protocol.Message) {
 		return
 	}
 	at := take(st) // before it is asked: what comes at once finds a reader
-	if s.pipe.send(v.r.Context(), m) != nil {
-		s.forget(st)
-		plain(v.w, http.StatusNotFound, words[http.StatusNotFound])
+	if s.pipe.send(v.r.Context(), m) != nil && v.r.Context().Err() != nil {
+		s.withdraw(st)
 		return
-	}
+	} // a session that has ended answers all that wait
 	s.sent(st, d.send(v, at, mannerOf(v.r, m, revision)))
 }
 

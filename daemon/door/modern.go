@@ -51,10 +51,7 @@ func (d *Door) ask(v visit, s *shared, m protocol.Message) {
 	}
 	defer s.forget(c)
 	at := take(c.stream)
-	if s.pipe.send(v.r.Context(), out) != nil {
-		rpcError(v.w, http.StatusServiceUnavailable, m.ID, protocol.CodeInternal, errGone.Error())
-		return
-	}
+	_ = s.pipe.send(v.r.Context(), out) // a session that has ended answers all that wait
 	if !d.send(v, at, manner{status: statusOf, prefer: prefersEvents(v.r)}) {
 		s.cancel(c)
 	}

@@ -36,6 +36,7 @@ type session struct {
 	since    time.Time // when the last one ended
 	idle     *time.Timer
 	ended    bool
+	err      error // why, then
 }
 
 // asked is one request in flight.
@@ -72,11 +73,12 @@ func (s *session) tired() {
 	}
 }
 
-// enter begins an HTTP request; false when the session has ended.
+// enter begins an HTTP request; false when the session has ended. One that never began tells why by
+// its answer to initialize.
 func (s *session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.pipe.isGone() {
+	if s.pipe.isGone() && s.version != "" {
 		return false
 	}
 	s.inside++
@@ -110,7 +112,7 @@ func (s *session) over(err error) {
 	s.d.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.ended, s.err = true, err
 	s.idle.Stop()
 	for _, t := range s.held {
 		t.Stop()
@@ -191,6 +193,9 @@ func progressToken(params jsontext.Value) jsontext.Value {
 func (s *session) expect(all []*asked) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended {
+		return nil, &protocol.ParseError{Code: protocol.CodeInternal, Why: why(s.err), ID: all[0].id}
+	}
 	for i, a := range all {
 		same := func(b *asked) bool { return a.id == b.id }
 		if s.waiting[a.id] != nil || slices.ContainsFunc(all[:i], same) {
@@ -236,8 +241,8 @@ func (s *session) drop(st *stream) {
 	s.flight = slices.DeleteFunc(s.flight, func(f *stream) bool { return f == st })
 }
 
-// forget takes back what expect did.
-func (s *session) forget(st *stream) {
+// withdraw takes back what expect did, when nothing was asked.
+func (s *session) withdraw(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, a := range s.waiting {

@@ -32,6 +32,7 @@ type shared struct {
 	inside int // HTTP requests
 	idle   *time.Timer
 	ended  bool
+	err    error // why, then
 }
 
 // call is one request in flight.
@@ -103,7 +104,7 @@ func (s *shared) over(err error) {
 	s.d.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.ended, s.err = true, err
 	s.idle.Stop()
 	for _, c := range s.calls {
 		c.fail(err)
@@ -143,7 +144,7 @@ func (s *shared) number(c *call) {
 	c.number = strconv.FormatInt(s.count, 10)
 	s.calls[c.number] = c
 	if s.ended {
-		c.fail(errGone)
+		c.fail(s.err)
 	}
 }
 

@@ -63,7 +63,9 @@ func (s *stub) saw(method string) (all []protocol.Message) {
 
 func result(format string, args ...any) func(Client, protocol.Message) {
 	return func(c Client, m protocol.Message) {
-		_ = c.Write(protocol.NewResult(m.ID, fmt.Appendf(nil, format, args...)))
+		if err := c.Write(protocol.NewResult(m.ID, fmt.Appendf(nil, format, args...))); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+			panic(err)
+		}
 	}
 }
 
