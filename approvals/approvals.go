@@ -67,6 +67,9 @@ type Call struct {
 	ClassWhy  string                `json:"class_why"` // one sentence
 	Sentence  string                `json:"sentence"`  // "change src/a.ts": the call as a person would tell it
 	At        time.Time             `json:"at"`
+	// Continues is the interrupted call that this one takes up: exactly the same call, let through
+	// before, with the client's answers to what the server asked in between. Set by the gateway alone.
+	Continues CallID `json:"continues,omitempty"`
 }
 
 // Outcome is how a Decision came about, where a person was asked.

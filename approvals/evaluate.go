@@ -19,6 +19,7 @@ const (
 	RuleUnlisted  = "default rule 3 (tools the server never listed are refused)"
 	RuleArguments = "default rule 4 (credential-like and very large arguments ask)"
 	RuleDemoted   = "default rule 5 (a read that changed something asks)"
+	RuleContinues = "default rule 7 (a call that was let through may go on after the server's own question)"
 	RuleDirect    = "default rule 6 (in direct mode everything asks)"
 )
 
@@ -31,6 +32,8 @@ func Evaluate(c Call, s Standing) Decision {
 	case c.Tool == "" || c.Pin == "":
 		d.Effect, d.Rule = Deny, RuleUnlisted
 		d.Reason = fmt.Sprintf("The server %s never listed a tool named %q.", c.Server, c.Tool)
+	case c.Continues != "" && s.Demoted == "":
+		d.Effect, d.Rule, d.Reason = Allow, RuleContinues, fmt.Sprintf("It takes up %s, with the answers to what the server asked.", c.Continues)
 	case risk != "":
 		d.Rule, d.Reason = RuleArguments, fmt.Sprintf("%s asks because %s.", c.Tool, risk)
 	case s.Demoted != "":

@@ -14,10 +14,9 @@ import (
 
 // callClient is an MCP client of our own, which calls one tool (garita call).
 type callClient struct {
-	io.Reader // what it says
-	io.Writer // what it is told
-	gone      <-chan struct{}
-	close     func()
+	protocol.Lines
+	gone  <-chan struct{}
+	close func()
 }
 
 func (c callClient) Gone() <-chan struct{} { return c.gone }
@@ -38,7 +37,8 @@ type caller struct {
 func newCallClient(ctx context.Context) (callClient, *caller) {
 	saidR, saidW := io.Pipe()
 	toldR, toldW := io.Pipe()
-	c := callClient{Reader: saidR, Writer: toldW, gone: ctx.Done(), close: func() {
+	lines := protocol.Lines{Reader: protocol.NewReader(saidR, protocol.MaxMessage), Writer: protocol.NewWriter(toldW)}
+	c := callClient{Lines: lines, gone: ctx.Done(), close: func() {
 		_ = saidR.Close()
 		_ = toldW.Close()
 	}}

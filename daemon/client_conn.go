@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/garita-dev/garita/daemon/protocol"
 )
 
 // hangupEvery is how often a half-closed client, or one whose server is still starting, is looked
@@ -17,7 +19,8 @@ const hangupEvery = 250 * time.Millisecond
 
 // connClient is an MCP client attached over the unix socket.
 type connClient struct {
-	net.Conn
+	protocol.Lines
+	conn    net.Conn
 	gone    chan struct{}
 	goneFor sync.Once
 	eof     sync.Once
@@ -27,15 +30,20 @@ type connClient struct {
 }
 
 func newConnClient(conn net.Conn) *connClient {
-	return &connClient{Conn: conn, gone: make(chan struct{}), closed: make(chan struct{})}
+	c := &connClient{conn: conn, gone: make(chan struct{}), closed: make(chan struct{})}
+	c.Lines = protocol.NewLines(connBytes{c})
+	return c
 }
+
+// connBytes is the connection as it is read and written.
+type connBytes struct{ *connClient }
 
 // Gone implements gateway.Client.
 func (c *connClient) Gone() <-chan struct{} { return c.gone }
 
 // Read notices the client's end of file; from then on only its going away matters.
-func (c *connClient) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+func (c connBytes) Read(p []byte) (int, error) {
+	n, err := c.conn.Read(p)
 	if errors.Is(err, io.EOF) {
 		c.eof.Do(func() { c.poll(c.closed) })
 	}
@@ -43,8 +51,8 @@ func (c *connClient) Read(p []byte) (int, error) {
 }
 
 // Write notices a client that is no longer there.
-func (c *connClient) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
+func (c connBytes) Write(p []byte) (int, error) {
+	n, err := c.conn.Write(p)
 	if err != nil {
 		c.left()
 	}
@@ -54,7 +62,7 @@ func (c *connClient) Write(p []byte) (int, error) {
 // Close ends the connection.
 func (c *connClient) Close() error {
 	c.closing.Do(func() { close(c.closed) })
-	err := c.Conn.Close()
+	err := c.conn.Close()
 	c.polling.Wait()
 	return err
 }
@@ -67,7 +75,7 @@ func (c *connClient) poll(stop <-chan struct{}) {
 		tick := time.NewTicker(hangupEvery)
 		defer tick.Stop()
 		for {
-			if hungUp(c.Conn) {
+			if hungUp(c.conn) {
 				c.left()
 				return
 			}

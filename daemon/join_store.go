@@ -85,7 +85,7 @@ func event(kind store.Kind, p approvals.Principal, body map[string]any) store.Ev
 
 // recordDurable writes what happened to a session.
 func (d *Daemon) recordDurable(ctx context.Context, kind store.Kind, o gateway.Options, cause error) error {
-	e := event(kind, o.Principal, map[string]any{"sandbox": o.Instance, "workspace": o.Workspace, "spec": o.Spec, "error": text(cause)})
+	e := event(kind, o.Principal, map[string]any{"workspace": o.Workspace, "spec": o.Spec, "error": text(cause)})
 	e.Session, e.Server = o.ID, o.Server.Name
 	_, err := d.db.AppendDurable(ctx, e)
 	d.events.Publish("session", string(o.ID), nil)
@@ -102,7 +102,7 @@ func (d *Daemon) record(ctx context.Context, kind store.Kind, o gateway.Options,
 // recordStart writes which walls a session's sandbox has, as they are in force.
 func (d *Daemon) recordStart(ctx context.Context, o gateway.Options, info sandbox.InstanceInfo) error {
 	e := event(store.InstanceStarted, o.Principal, map[string]any{
-		"sandbox": o.Instance, "limits": info.Limits, "notices": info.Notices, "package": d.config.Package(o.Server.Name),
+		"sandbox": info.ID, "limits": info.Limits, "notices": info.Notices, "package": d.config.Package(o.Server.Name),
 	})
 	e.Session, e.Server = o.ID, o.Server.Name
 	_, err := d.db.Append(ctx, e)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/protocol"
-	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -28,8 +26,14 @@ import (
 type visit struct {
 	principal approvals.Principal
 	server    sandbox.Server
-	clientPID int // whose descendants may not answer
+	clientPID int           // whose descendants may not answer
+	once      bool          // it ends with its server
+	patience  time.Duration // of its client; 0 without end
 }
+
+// clientPatience is how long clients wait for an answer that may take a person: most give up
+// after a minute of silence.
+const clientPatience = 50 * time.Second
 
 // Attach implements httpapi.Backend: one MCP client's stdio, until either side ends.
 func (d *Daemon) Attach(ctx context.Context, peer httpapi.Peer, a api.Attach, conn net.Conn) error {
@@ -81,45 +85,9 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 		turnAway(client, err)
 		return err
 	}
-	instance, err := d.start(ctx, v, o, client)
-	if err != nil {
-		d.record(ctx, store.SessionClosed, o, err)
-		turnAway(client, err)
-		return err
-	}
-	err = gateway.New(o).Run(ctx, client, instance)
+	err = gateway.New(o).Run(ctx, client)
 	d.record(context.WithoutCancel(ctx), store.SessionClosed, o, err)
 	return err
-}
-
-// start starts the server's sandbox; a client that hangs up meanwhile cancels it.
-func (d *Daemon) start(ctx context.Context, v visit, o gateway.Options, client gateway.Client) (*supervisor.Instance, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	started := make(chan struct{})
-	defer close(started)
-	if c, ok := client.(*connClient); ok {
-		c.poll(started)
-	}
-	go func() {
-		select {
-		case <-client.Gone():
-			cancel()
-		case <-started:
-		}
-	}()
-	owner := supervisor.Owner{
-		Group: group(v.principal), Session: string(o.ID), Agent: agentName(v.principal), Workspace: o.Workspace,
-		Volume: volume(v),
-	}
-	i, err := d.supervisor.Start(ctx, v.server, o.Instance, owner)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.recordStart(ctx, o, i.Now().Info); err != nil {
-		return nil, errors.Join(fmt.Errorf("no sandbox without a record: %w", err), i.Stop(ctx))
-	}
-	return i, nil
 }
 
 // sessionOf names a session and joins it with the parts it works with.
@@ -130,7 +98,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	}
 	o := gateway.Options{
 		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
-		Instance: supervisor.NewInstanceID(), Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
+		Once: v.once, Patience: v.patience, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
 		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
 		Trouble: func() string { return d.trouble(v.server.Name) }, Logger: d.log,
 	}
@@ -142,6 +110,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	if err := d.recordDurable(ctx, store.SessionOpened, o, nil); err != nil {
 		return gateway.Options{}, fmt.Errorf("no session without a record: %w", err)
 	}
+	o.Open = d.opening(v, o)
 	return o, nil
 }
 
@@ -170,6 +139,7 @@ func (d *Daemon) visitOf(peer httpapi.Peer, a api.Attach) (visit, error) {
 	}
 	return visit{
 		principal: approvals.Principal{UID: peer.UID, Client: a.Client}, server: server, clientPID: pid,
+		once: a.Server == "", patience: clientPatience,
 	}, nil
 }
 
@@ -248,10 +218,10 @@ func random() string {
 // turnAway answers a client's first request with why it is not served; clients show that.
 func turnAway(client gateway.Client, cause error) {
 	if c, ok := client.(*connClient); ok {
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	}
-	m, err := protocol.NewReader(client, protocol.MaxMessage).Read()
+	m, err := client.Read()
 	if err == nil && m.Kind == protocol.Request {
-		_ = protocol.NewWriter(client).Write(protocol.NewError(m.ID, protocol.CodeInternal, cause.Error()))
+		_ = client.Write(protocol.NewError(m.ID, protocol.CodeInternal, cause.Error()))
 	}
 }

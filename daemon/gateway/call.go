@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/approvals"
@@ -21,14 +23,12 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 		return answer{}, err
 	}
 
-	decision, err := s.keepAlive(ctx, req, func(ctx context.Context) (approvals.Decision, error) {
-		return s.Gate.Authorize(ctx, call) // pin, policy, person; recorded before it returns
-	})
+	call, decision, err := s.authorize(ctx, req, call) // pin, policy, person; recorded before it returns
 	if err != nil {
 		return answer{}, err
 	}
 	if !decision.Allowed() {
-		return s.refuse(ctx, call, decision)
+		return s.refuse(ctx, call, decision), nil
 	}
 
 	watch, err := s.Effects.Watch(ctx, call, decision) // in turn, when it may write; files from here on
@@ -42,7 +42,7 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 
 	// The call has happened: judge and record it even if the client has gone away.
 	ctx = context.WithoutCancel(ctx)
-	result, findings := s.judge(ctx, call, decision, raw, seen, seenErr) // effects within what was allowed?
+	result, findings := s.judge(ctx, call, decision, req, raw, seen, seenErr) // effects within what was allowed?
 	record := finished(call, decision, took, raw, seen, findings, callErr)
 	if err := s.Log.Record(ctx, record); err != nil {
 		s.refuseFurtherCalls(err) // the result is the client's; the next call is not
@@ -50,37 +50,96 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 	return result, callErr
 }
 
-// answer is what goes back to the client: a result or an error object, as bytes.
+// answer is what goes back to the client: the server's message, or a result of our own.
 type answer struct {
-	result, fault jsontext.Value
+	message protocol.Message
+	result  jsontext.Value // of our own; nil when message is the answer
+}
+
+// describe tells exactly which call this is.
+func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals.Call, error) {
+	if broken := s.broken.Load(); broken != nil {
+		return approvals.Call{}, fmt.Errorf("calls are refused, the record cannot be written: %w", *broken)
+	}
+	tc, err := protocol.ParseToolCall(req.Params)
+	if err != nil {
+		return approvals.Call{}, err
+	}
+	if s.Admit != nil {
+		if err := s.Admit(); err != nil {
+			return approvals.Call{}, err
+		}
+	}
+	t, err := s.tool(ctx, tc.Name)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return approvals.Call{}, err
+	}
+	call := approvals.Call{
+		ID: newCallID(), Session: s.ID, Principal: s.Principal, Label: s.label(), Server: s.Server.Name, Spec: s.Spec,
+		Instance: s.link(ctx).runs(), Workspace: s.Workspace, Mode: s.mode(), Tool: tc.Name, Arguments: tc.Arguments,
+		Pin: t.pin, // none for a tool that was never listed: that is denied
+		At:  time.Now().UTC(),
+	}
+	call.Class, call.ClassWhy, call.Sentence = t.describe(tc.Arguments)
+	call.Sentence = s.shortened(call.Sentence)
+	call.Continues = s.continues(call, req.Params)
+	return call, nil
+}
+
+// forward sends a decided call and waits for its answer, if the tool is still defined as it was
+// when the call was described: a person may take minutes to answer, and the server may list
+// another tool under the name meanwhile. What a server certainly has not begun, because it had
+// forgotten the session, is sent once more.
+func (s *Session) forward(ctx context.Context, call approvals.Call, req protocol.Message) (protocol.Message, error) {
+	m, err := s.forwardOnce(ctx, call, req)
+	if errors.Is(err, errUnsent) && s.current() != nil && !s.current().alive() && ctx.Err() == nil {
+		m, err = s.forwardOnce(ctx, call, req)
+	}
+	return m, err
+}
+
+func (s *Session) forwardOnce(ctx context.Context, call approvals.Call, req protocol.Message) (protocol.Message, error) {
+	t, err := s.tool(ctx, call.Tool)
+	switch {
+	case err != nil:
+		return protocol.Message{}, fmt.Errorf("%w: %w", errUnsent, err)
+	case t.pin != call.Pin:
+		return protocol.Message{}, fmt.Errorf("%w: %s changed its definition after it was decided about", errUnsent, call.Tool)
+	}
+	return s.link(ctx).call(ctx, s.permitted(req), s.callLimit())
 }
 
 // judge compares what a call did with what it was allowed to do. A read that changed files has
 // its result withheld; the tool is demoted and the changes are held back from apply.
-func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.Decision, raw answer, seen Seen, seenErr error) (answer, []string) {
+func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.Decision, req, raw protocol.Message, seen Seen, seenErr error) (answer, []string) {
 	passedAsRead := d.Class == approvals.Read && d.Outcome == ""
-	switch {
-	case !passedAsRead:
-		return raw, nil
-	case seenErr != nil: // what it did cannot be told, and nobody said it may do anything
+	switch asked := s.forbidden(req, raw.Result); {
+	case passedAsRead && seenErr != nil: // what it did cannot be told, and nobody said it may do anything
 		return withheld("what it did could not be checked"), []string{"effects not checked: " + seenErr.Error()}
-	case len(seen.Changes) == 0 || seen.Excused:
-		return raw, nil
+	case passedAsRead && len(seen.Changes) > 0 && !seen.Excused:
+		return s.blame(ctx, call, seen)
+	case asked != "":
+		return withheld("the server asks for " + asked + ", which it may not"), []string{"asked for " + asked}
 	}
+	s.noteInterrupted(call, raw.Result)
+	return answer{message: raw}, nil
+}
+
+func (s *Session) blame(ctx context.Context, call approvals.Call, seen Seen) (answer, []string) {
 	finding := "allowed as a read, but it changed " + list(seen.Changes)
 	if err := s.Effects.Blame(ctx, call, seen.Changes, finding); err != nil {
 		s.refuseFurtherCalls(err)
 	}
-	return withheld(finding), []string{finding}
+	return withheld(finding + ". From now on the tool is asked about before it runs"), []string{finding}
 }
 
-// refuse answers a call that was not allowed: one record, and words that tell the model what happened.
-func (s *Session) refuse(ctx context.Context, call approvals.Call, d approvals.Decision) (answer, error) {
-	record := store.CallRecord{Call: call, Decision: d, Outcome: store.CallRefused}
-	if err := s.Log.Record(context.WithoutCancel(ctx), record); err != nil {
-		s.refuseFurtherCalls(err)
+// refuse answers a call that was not allowed: one record, and words that tell the model what
+// happened. A question that is still open has no end to record yet.
+func (s *Session) refuse(ctx context.Context, call approvals.Call, d approvals.Decision) answer {
+	if d.Outcome != approvals.Pending {
+		s.recordRefused(ctx, call, d)
 	}
-	return refused(call, d), nil
+	return refused(call, d)
 }
 
 // fail answers an allowed call that could not be sent.
@@ -92,21 +151,21 @@ func (s *Session) fail(ctx context.Context, call approvals.Call, d approvals.Dec
 	return answer{}, cause
 }
 
-func finished(call approvals.Call, d approvals.Decision, took time.Duration, raw answer, seen Seen, findings []string, callErr error) store.CallRecord {
+func finished(call approvals.Call, d approvals.Decision, took time.Duration, raw protocol.Message, seen Seen, findings []string, callErr error) store.CallRecord {
 	r := store.CallRecord{
 		Call: call, Decision: d, Duration: took, Changes: seen.Changes, Shared: seen.Shared, Findings: findings,
-		Outcome: outcome(raw, findings, callErr), Result: digest(raw.result),
+		Outcome: outcome(raw, findings, callErr), Result: digest(raw.Result),
 	}
 	switch {
 	case callErr != nil:
 		r.Error = callErr.Error()
-	case raw.fault != nil:
-		r.Error = bounded(string(raw.fault))
+	case raw.Error != nil:
+		r.Error = bounded(string(raw.Error))
 	}
 	return r
 }
 
-func outcome(raw answer, findings []string, callErr error) store.CallOutcome {
+func outcome(raw protocol.Message, findings []string, callErr error) store.CallOutcome {
 	switch {
 	case errors.Is(callErr, errUnsent):
 		return store.CallFailed
@@ -114,7 +173,7 @@ func outcome(raw answer, findings []string, callErr error) store.CallOutcome {
 		return store.CallUnknown
 	case len(findings) > 0:
 		return store.CallWithheld
-	case raw.fault != nil || isToolError(raw.result):
+	case raw.Error != nil || isToolError(raw.Result):
 		return store.CallFailed
 	}
 	return store.CallDone

@@ -5,7 +5,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"time"
 
@@ -15,14 +14,22 @@ import (
 	"github.com/garita-dev/garita/store"
 )
 
-// Options is what a Session needs: who, which server, and the parts it works with. All are required.
+// Options is what a Session needs: who, which server, and the parts it works with. All are
+// required but those that say so.
 type Options struct {
 	ID        approvals.SessionID
 	Principal approvals.Principal
 	Server    sandbox.Server
 	Spec      sandbox.Digest // of Server's definition
-	Instance  sandbox.InstanceID
 	Workspace sandbox.WorkspaceID
+
+	// Open starts the server, or reaches it; a session opens it again when it is needed after it
+	// has ended. The session stops what it was given.
+	Open func(ctx context.Context) (Upstream, error)
+	// Eras remembers how the server speaks, so that it is not probed again. Optional.
+	Eras Eras
+	// Once says that the session ends with its server, rather than starting it again.
+	Once bool
 
 	Gate    Gate
 	Effects Effects
@@ -31,10 +38,31 @@ type Options struct {
 	Describe func(protocol.ToolDefinition) Describer
 	// Tools is told what the server lists, each time the whole list has been seen.
 	Tools func([]protocol.ToolDefinition)
+	// Allow are patterns of path.Match that limit the tools further than the server's own; none mean all.
+	Allow []string
+	// Admit says why a call comes too soon after others, nil when it does not. Optional.
+	Admit func() error
+	// Patience is how long a call waits for a person before it is answered "pending, call again";
+	// 0 means for as long as the question does. A client that gave a progress token, and so hears
+	// that its call is alive, is given more time: patientPatience.
+	Patience time.Duration
 	// Trouble is what to say when the server dies: its state, its last words, the next step.
 	Trouble func() string
-	Logger  *slog.Logger
+	// Trace is shown every message as it passed. Optional.
+	Trace  func(from Side, raw []byte)
+	Logger *slog.Logger
 }
+
+// Side is one end of a session.
+type Side string
+
+// The sides.
+const (
+	FromClient Side = "client"
+	FromServer Side = "server"
+	ToClient   Side = "to client"
+	ToServer   Side = "to server"
+)
 
 // Gate decides about calls and asks the person. Authorize returns once the decision is recorded.
 type Gate interface {
@@ -44,6 +72,13 @@ type Gate interface {
 // Recorder writes the one record of a call.
 type Recorder interface {
 	Record(ctx context.Context, r store.CallRecord) error
+}
+
+// Eras is what is known of how a server speaks: LegacyEra when it knows no other, ModernEra when
+// it knows no other, Unknown when that has not been seen.
+type Eras interface {
+	Era() protocol.Era
+	Learn(e protocol.Era)
 }
 
 // Effects finds what a call did. Calls that may write take turns per workspace.
@@ -66,18 +101,26 @@ type Seen struct {
 	Excused bool               // one of them was approved to write, so a read is not to blame
 }
 
-// Client is the attached client: its bytes, and the moment it is gone for good (a half-closed
+// Client is the attached client: its messages, and the moment it is gone for good (a half-closed
 // client still waits for its answers).
 type Client interface {
-	io.ReadWriteCloser
+	protocol.Stream
 	Gone() <-chan struct{}
+	Close() error
 }
 
-// Upstream is the server's pipes. CloseWrite is stdin's end of file; Stop ends the server however
-// it takes, after which Read returns.
+// Upstream is one life of the server. CloseWrite is its input's end; Stop ends it however it
+// takes, after which Read returns.
 type Upstream interface {
-	io.Reader
-	io.Writer
+	protocol.Stream
+	// Instance names the sandbox it runs in, "" for a server elsewhere.
+	Instance() sandbox.InstanceID
+	// Ready says that it has shaken hands; an end before that is a failed start.
+	Ready()
+	// Excuse says that an end from now until Ready is due to our way of asking, not to the server.
+	Excuse()
+	// Fail says that it could not be brought to where it can be used, and why.
+	Fail(reason string)
 	CloseWrite() error
 	Stop(ctx context.Context) error
 }
@@ -93,13 +136,26 @@ var (
 const (
 	// defaultCall bounds one call where the server declares nothing.
 	defaultCall = 5 * time.Minute
+	// defaultStart bounds the handshake where the server declares nothing; servers that fetch
+	// models or compile at their first start take more than half a minute.
+	defaultStart = time.Minute
+	// probeLimit is how long a server may take over a question of the other era before it is taken
+	// to ignore it.
+	probeLimit = 10 * time.Second
 	// cancelGrace is how long a cancelled call may still be answered before it is given up.
 	cancelGrace = 5 * time.Second
 	// aliveEvery is how often a client that gave a progress token hears that its call still waits.
 	// The TypeScript SDK gives up after 60 s of silence.
 	aliveEvery = 15 * time.Second
-	// maxPages bounds the listing we do ourselves before a first call.
+	// patientPatience is how long a call with a progress token waits for a person.
+	patientPatience = 5 * time.Minute
+	// claimable is how long a question that outlived its call waits for the same call again.
+	claimable = 10 * time.Minute
+	// maxPages and maxTools bound one listing, whoever asks.
 	maxPages = 100
+	maxTools = 10_000
+	// maxQueued bounds what waits for a server that starts, in messages.
+	maxQueued = 1000
 )
 
 // Describer says what one call does, from the arguments as they will be sent.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,7 +56,7 @@ func replay(t *testing.T, a *txtar.Archive) {
 	if err := <-w.ended; err != nil {
 		t.Logf("the session ended: %v", err)
 	}
-	for name, got := range map[string]string{"client sees": w.client.seen(), "server sees": w.server.seen(), "record": w.record()} {
+	for name, got := range map[string]string{"client sees": w.client.seen(), "server sees": w.seenByServer(), "record": w.record()} {
 		want, ok := part[name]
 		if ok && got != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
@@ -66,38 +67,98 @@ func replay(t *testing.T, a *txtar.Archive) {
 // world is one session between a scripted client and a scripted server.
 type world struct {
 	client *side
-	server *side
+	script string
 	ended  chan error
 	gate   *scriptedGate
 	fx     *scriptedEffects
 
 	mu      sync.Mutex
+	lives   []*side // of the server
+	learnt  protocol.Era
 	records []store.CallRecord
 	broken  error
 }
 
 func newWorld(script, answers string) *world {
-	w := &world{client: newSide(), server: newSide(), ended: make(chan error, 1), fx: &scriptedEffects{}}
+	w := &world{client: newSide(), script: script, ended: make(chan error, 1), fx: &scriptedEffects{}}
 	w.gate = &scriptedGate{answers: answers}
 	s := New(Options{
 		ID: "s1", Principal: approvals.Principal{UID: 1000, Client: "test"},
-		Server: sandbox.Server{Name: "files", Spec: sandbox.Spec{Tools: sandbox.ToolFilter{Allow: allowed(answers)}}},
-		Gate:   w.gate, Effects: w.fx, Log: w, Describe: describeByName,
+		Server: sandbox.Server{Name: "files", Spec: sandbox.Spec{Tools: sandbox.ToolFilter{Allow: setting(answers, "tools")}, DenyRequests: denied(answers)}},
+		Open:   w.open, Eras: w, Patience: patienceOf(answers),
+		Gate: w.gate, Effects: w.fx, Log: w, Describe: describeByName,
 		Tools: func([]protocol.ToolDefinition) {}, Trouble: func() string { return "no words" },
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	go serveScript(w.server, script, w.fx)
-	go func() { w.ended <- s.Run(context.Background(), w.client.far(), w.server.far()) }()
+	go func() { w.ended <- s.Run(context.Background(), w.client.far()) }()
 	return w
 }
 
-func allowed(answers string) (patterns []string) {
+// open is one life of the scripted server.
+func (w *world) open(context.Context) (Upstream, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.lives) >= maxLives {
+		return nil, errors.New("the server cannot be started")
+	}
+	side := newSide()
+	w.lives = append(w.lives, side)
+	go serveScript(side, len(w.lives), w.script, w.fx)
+	return &upstream{farEnd: side.far()}, nil
+}
+
+// maxLives is how often the scripted server can be started.
+const maxLives = 3
+
+// upstream is the session's end of a scripted server.
+type upstream struct {
+	farEnd
+}
+
+func (*upstream) Instance() sandbox.InstanceID { return "i1" }
+func (*upstream) Ready()                       {}
+func (*upstream) Excuse()                      {}
+func (*upstream) Fail(string)                  {}
+
+func (w *world) Era() protocol.Era { return w.learnt }
+func (w *world) Learn(e protocol.Era) {
+	w.learnt = e
+}
+
+// seenByServer is what all lives of the server were sent, with a line between them.
+func (w *world) seenByServer() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, life := range w.lives {
+		all = append(all, life.seen())
+	}
+	return strings.Join(all, "--- started again\n")
+}
+
+// setting is the words after a name in the answers' part of a transcript.
+func setting(answers, name string) (words []string) {
 	for line := range strings.Lines(answers) {
-		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "tools "); ok {
-			patterns = strings.Fields(p)
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
+			words = strings.Fields(p)
 		}
 	}
-	return patterns
+	return words
+}
+
+func denied(answers string) (all []sandbox.ServerRequest) {
+	for _, w := range setting(answers, "deny") {
+		all = append(all, sandbox.ServerRequest(w))
+	}
+	return all
+}
+
+func patienceOf(answers string) time.Duration {
+	for _, w := range setting(answers, "patience") {
+		d, _ := time.ParseDuration(w)
+		return d
+	}
+	return 0
 }
 
 func (w *world) say(line string) { _, _ = io.WriteString(w.client, line) }
@@ -189,8 +250,8 @@ func (e *scriptedEffects) Blame(_ context.Context, c approvals.Call, _ []sandbox
 }
 
 // serveScript answers each request by the first line of the script that starts with its method (and
-// tool): "tools/call get_report RESULT", "! changes PATH" before it marks a file as changed.
-func serveScript(s *side, script string, fx *scriptedEffects) {
+// tool): "tools/call get_report RESULT", "changes PATH" before it marks a file as changed.
+func serveScript(s *side, life int, script string, fx *scriptedEffects) {
 	lines := bufio.NewScanner(s)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -207,15 +268,20 @@ func serveScript(s *side, script string, fx *scriptedEffects) {
 			if !ok {
 				continue
 			}
-			if rest == "dies" {
-				s.hangUp()
-				return
-			}
 			if path, changed := strings.CutPrefix(rest, "changes "); changed {
 				fx.mu.Lock()
 				fx.changes = []sandbox.Change{{Path: path, Kind: sandbox.Added}}
 				fx.mu.Unlock()
 				continue
+			}
+			if text, ok := strings.CutPrefix(rest, fmt.Sprintf("in life %d ", life)); ok {
+				rest = text
+			} else if strings.HasPrefix(rest, "in life ") {
+				continue
+			}
+			if rest == "dies" {
+				s.hangUp()
+				return
 			}
 			if text, ok := strings.CutPrefix(rest, "once "); ok { // the first time only
 				if strings.Count(s.seen(), fmt.Sprintf("%q", m.Method)) > 1 {
@@ -224,7 +290,7 @@ func serveScript(s *side, script string, fx *scriptedEffects) {
 				rest = text
 			}
 			if raw, ok := strings.CutPrefix(rest, "raw "); ok {
-				_, _ = io.WriteString(s, raw+"\n")
+				_, _ = io.WriteString(s, strings.ReplaceAll(raw, "$ID", string(m.ID))+"\n")
 				continue
 			}
 			_, _ = s.Write(append(protocol.NewResult(m.ID, []byte(rest)), '\n'))
@@ -244,16 +310,24 @@ func (s *side) Write(p []byte) (int, error) { return s.toFar.Write(p) }
 func (s *side) Read(p []byte) (int, error)  { return s.fromFar.Read(p) }
 func (s *side) hangUp()                     { s.toFar.end() }
 func (s *side) seen() string                { return s.fromFar.text() }
-func (s *side) far() farEnd                 { return farEnd{s} }
+func (s *side) far() farEnd                 { return farEnd{s, protocol.NewLines(bytesOf{s})} }
 
-type farEnd struct{ s *side }
+// farEnd is what a side is to the session.
+type farEnd struct {
+	s *side
+	protocol.Lines
+}
 
-func (f farEnd) Read(p []byte) (int, error)  { return f.s.toFar.Read(p) }
-func (f farEnd) Write(p []byte) (int, error) { return f.s.fromFar.Write(p) }
-func (f farEnd) Gone() <-chan struct{}       { return nil }
-func (f farEnd) CloseWrite() error           { f.s.fromFar.end(); return nil }
-func (f farEnd) Stop(context.Context) error  { f.s.toFar.end(); return nil }
-func (f farEnd) Close() error                { f.s.toFar.end(); f.s.fromFar.end(); return nil }
+// bytesOf is the same as bytes.
+type bytesOf struct{ s *side }
+
+func (b bytesOf) Read(p []byte) (int, error)  { return b.s.toFar.Read(p) }
+func (b bytesOf) Write(p []byte) (int, error) { return b.s.fromFar.Write(p) }
+
+func (f farEnd) Gone() <-chan struct{}      { return nil }
+func (f farEnd) CloseWrite() error          { f.s.fromFar.end(); return nil }
+func (f farEnd) Stop(context.Context) error { f.s.toFar.end(); return nil }
+func (f farEnd) Close() error               { f.s.toFar.end(); f.s.fromFar.end(); return nil }
 
 // pipe is an unbounded pipe that remembers what went through. It blocks on a channel, which a
 // bubble of synctest knows how to wait for.
@@ -327,7 +401,7 @@ tools/call read_a {"content":[]}
 		if got := w.client.seen(); !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, `"id":2,"error"`) {
 			t.Errorf("the client saw %s; want a result for 1, an error for 2", got)
 		}
-		if n := strings.Count(w.server.seen(), "tools/call"); n != 1 {
+		if n := strings.Count(w.seenByServer(), "tools/call"); n != 1 {
 			t.Errorf("the server had %d calls, want 1", n)
 		}
 	})

@@ -11,31 +11,47 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/containerd/errdefs"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
 )
 
-// Session is one client attached to one server. Its methods are for Run's goroutines only.
+// Session is one client attached to one server, for as many lives as the server has meanwhile.
+// Its methods are for Run's goroutines only.
 type Session struct {
 	Options
-	client   *protocol.Writer
-	upstream *upstream
+	client Client
+	life   context.Context //nolint:containedctx // of Run: what outlives the call that began it ends with it
 
 	broken atomic.Pointer[error] // why further calls are refused
 
-	underWay sync.WaitGroup // the goroutines of calls
-	mu       sync.Mutex     // guards the fields below
-	closing  bool           // no call starts any more
-	label    string         // what the client calls itself
-	declared map[string]bool
-	tools    map[string]tool
-	listed   bool                                   // tools holds the server's whole list
-	calls    map[protocol.ID]*running               // the client's tools/call under way
-	passing  map[protocol.ID]func(protocol.Message) // what to do with the answer to a request passed on
+	underWay   sync.WaitGroup // the goroutines of calls
+	background sync.WaitGroup // the server's lives and the relisting
+	greeted    chan struct{}  // closed at the client's first request, which tells its era
+	serverOver chan error     // how a life of the server ended, for a session that lives Once
+
+	listOnce sync.Mutex // held while we list the server's tools for ourselves
+
+	mu      sync.Mutex // guards the fields below
+	closing bool       // no call starts any more
+	hello   hello
+	way     *link // to the server; nil before it is needed
+	tools   toolbox
+	calls   map[protocol.ID]*running // the client's tools/call under way
+	open    map[sandbox.Digest]*question
+	resumed map[string]resumption   // what a server's own question belongs to, by its request state
+	asked   map[protocol.ID]askedOf // requests of the server's that the client has, by the id it knows
+	askedNo int
+}
+
+// hello is what the client has said of itself.
+type hello struct {
+	era         protocol.Era
+	first       protocol.Message  // its initialize; in the modern era its first request
+	initialized []byte            // its notifications/initialized, once it has come
+	revision    protocol.Revision // that was agreed on, legacy era only
+	label       string            // what the client calls itself
+	declared    map[string]bool   // capabilities
+	answered    bool              // initialize has been answered
 }
 
 // running is one tools/call under way.
@@ -47,60 +63,46 @@ type running struct {
 // New joins a session; Run makes it live.
 func New(o Options) *Session {
 	return &Session{
-		Options: o, declared: map[string]bool{}, tools: map[string]tool{},
-		calls: map[protocol.ID]*running{}, passing: map[protocol.ID]func(protocol.Message){},
+		Options: o, greeted: make(chan struct{}), serverOver: make(chan error, 1),
+		hello: hello{declared: map[string]bool{}}, tools: newToolbox(),
+		calls: map[protocol.ID]*running{}, open: map[sandbox.Digest]*question{},
+		resumed: map[string]resumption{}, asked: map[protocol.ID]askedOf{},
 	}
 }
 
 // Run passes messages both ways until the client is gone or has been answered everything after
-// its end of file, or the server has ended. Then it stops the server, closes both sides and
-// returns: nil when the client ended it.
-func (s *Session) Run(ctx context.Context, client Client, server Upstream) error {
+// its end of file. The server is started at once, and again when a request needs it after it has
+// ended. Run stops the server and closes the client before it returns: nil when the client ended it.
+func (s *Session) Run(ctx context.Context, client Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.client, s.upstream = protocol.NewWriter(client), newUpstream(server)
-	served, read := make(chan error, 1), make(chan error, 1)
+	s.client, s.life = client, ctx
+	read := make(chan error, 1)
 	var reading sync.WaitGroup
-	reading.Go(func() { served <- s.fromServer(server) })
-	reading.Go(func() { read <- s.fromClient(ctx, client) })
+	s.link(ctx)
+	reading.Go(func() { read <- s.fromClient(ctx) })
 
-	err := s.untilOver(ctx, client, read, served)
+	err := s.untilOver(ctx, read)
 	s.close(cancel)
-	stopped := s.stopServer(ctx, server)
 	_ = client.Close()
 	reading.Wait()
-	return errors.Join(err, stopped)
+	return err
 }
 
-// close withdraws what still waits for a person and waits until every call has been recorded.
-func (s *Session) close(cancel context.CancelFunc) {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	cancel()
-	s.upstream.fail(errEnded)
-	s.underWay.Wait()
-}
-
-func (s *Session) stopServer(ctx context.Context, server Upstream) error {
-	_ = server.CloseWrite()
-	return server.Stop(context.WithoutCancel(ctx))
-}
-
-// untilOver waits for the first end: the server's, the client's going away, or everything
-// answered after the client's end of file.
-func (s *Session) untilOver(ctx context.Context, client Client, read, served <-chan error) error {
+// untilOver waits for the first end: the client's going away, everything answered after the
+// client's end of file, or the server's where the session has only one.
+func (s *Session) untilOver(ctx context.Context, read <-chan error) error {
 	var answered chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-client.Gone():
+		case <-s.client.Gone():
 			return nil
 		case <-answered:
 			return nil
-		case err := <-served:
-			return s.serverEnded(err)
+		case err := <-s.serverOver:
+			return err
 		case err := <-read:
 			if err != nil {
 				return err
@@ -115,316 +117,109 @@ func (s *Session) answered() chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		s.underWay.Wait()
-		s.upstream.idle()
+		if way := s.current(); way != nil {
+			way.idle()
+		}
 		close(done)
 	}()
 	return done
 }
 
-// serverEnded tells the client what became of the server, in an answer to each waiting request.
-func (s *Session) serverEnded(err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
+// close withdraws what still waits for a person, waits until every call has been recorded, and
+// until nothing is left of the server.
+func (s *Session) close(cancel context.CancelFunc) {
+	s.mu.Lock()
+	s.closing = true
+	way := s.way
+	s.mu.Unlock()
+	cancel()
+	if way != nil {
+		way.fail(errEnded)
+	}
+	s.endQuestions()
+	s.underWay.Wait()
+	s.background.Wait()
+}
+
+// current is the way to the server, nil when there is none.
+func (s *Session) current() *link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.way
+}
+
+// link is the way to the server. When there is none, or its server has ended, a new one is opened
+// behind it: what is sent meanwhile waits in order. One start serves all who wait.
+func (s *Session) link(ctx context.Context) *link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing && s.way != nil || s.way.alive() {
+		return s.way
+	}
+	s.way = newLink(s.shown(ToServer))
+	s.tools.forget()
+	way := s.way
+	s.background.Go(func() { s.live(ctx, way) })
+	return way
+}
+
+// live is one life of the server, from its start to its end.
+func (s *Session) live(ctx context.Context, way *link) {
+	server, err := s.meet(ctx, way)
+	if err != nil {
+		s.serverEnded(way, err)
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _ = server.CloseWrite(); _ = server.Stop(context.WithoutCancel(ctx)) })()
+	err = s.fromServer(ctx, way)
+	s.serverEnded(way, s.told(err))
+	_ = server.CloseWrite()
+	if stopped := server.Stop(context.WithoutCancel(ctx)); stopped != nil {
+		s.Logger.Warn("a server did not stop as it should", "server", s.Server.Name, "err", stopped)
+	}
+}
+
+// serverEnded answers each waiting request with what became of the server.
+func (s *Session) serverEnded(way *link, err error) {
+	way.fail(err)
+	s.mu.Lock()
+	for id, a := range s.asked {
+		if a.way == way {
+			delete(s.asked, id)
+		}
+	}
+	s.mu.Unlock()
+	if s.Once {
+		s.serverOver <- err
+	}
+}
+
+// told is the end of a server in words for the person: which server, what it said last, what next.
+func (s *Session) told(err error) error {
+	if errors.Is(err, io.EOF) {
 		err = errors.New("the server has ended")
 	}
-	trouble := fmt.Errorf("%s: %w. %s", s.Server.Name, err, s.Trouble())
-	for _, id := range s.upstream.fail(trouble) {
-		_ = s.client.Write(protocol.NewError(id, protocol.CodeInternal, trouble.Error()))
-	}
-	return trouble
+	return fmt.Errorf("%s: %w. %s", s.Server.Name, err, s.Trouble())
 }
 
-// fromClient reads the client's messages until its end of file.
-func (s *Session) fromClient(ctx context.Context, client io.Reader) error {
-	r := protocol.NewReader(client, protocol.MaxMessage)
-	for {
-		m, err := r.Read()
-		var bad *protocol.LineError
-		switch {
-		case errors.As(err, &bad):
-			s.answerBadLine(bad)
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("read from the client: %w", err)
-		default:
-			s.clientMessage(ctx, m)
-		}
+// shown is a tap for what goes one way, nil when nobody looks.
+func (s *Session) shown(to Side) func([]byte) {
+	if s.Trace == nil {
+		return func([]byte) {}
 	}
+	return func(raw []byte) { s.Trace(to, raw) }
 }
 
-// answerBadLine answers what could not be read; the session goes on.
-func (s *Session) answerBadLine(bad *protocol.LineError) {
-	code, id := protocol.CodeInvalidRequest, protocol.ID("")
-	var p *protocol.ParseError
-	if errors.As(bad, &p) {
-		code, id = p.Code, p.ID
-	}
-	_ = s.client.Write(protocol.NewError(id, code, bad.Error()))
-}
-
-func (s *Session) clientMessage(ctx context.Context, m protocol.Message) {
-	switch {
-	case m.Kind == protocol.Batch:
-		_ = s.client.Write(protocol.NewError("", protocol.CodeInvalidRequest, "batches are not accepted"))
-	case m.Kind == protocol.Request && m.Method == protocol.MethodToolsCall:
-		s.startCall(ctx, m)
-	case m.Kind == protocol.Request:
-		s.pass(m)
-	case m.Method == protocol.MethodCancelled:
-		s.cancelled(m)
-	default: // a notification, or the answer to a request of the server's
-		s.send(m.Raw)
-	}
-}
-
-// startCall runs one tools/call beside the others; pings, lists and other calls do not wait for it.
-func (s *Session) startCall(ctx context.Context, m protocol.Message) {
-	ctx, cancel := context.WithCancel(ctx)
-	if err := s.begin(m.ID, cancel); err != nil {
-		cancel()
-		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInvalidRequest, err.Error()))
-		return
-	}
-	go func() {
-		defer s.underWay.Done()
-		defer cancel()
-		a, err := s.callTool(ctx, m)
-		if cancelled := s.end(m.ID); cancelled {
-			return // the client wants no answer any more
-		}
-		_ = s.client.Write(a.message(m.ID, err))
-	}()
-}
-
-func (s *Session) begin(id protocol.ID, cancel context.CancelFunc) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, calling := s.calls[id]
-	_, passing := s.passing[id]
-	switch {
-	case s.closing:
-		return errEnded
-	case calling || passing:
-		return errIDInUse
-	}
-	s.underWay.Add(1)
-	s.calls[id] = &running{cancel: cancel}
-	return nil
-}
-
-// end forgets a call; it reports whether the client had cancelled it.
-func (s *Session) end(id protocol.ID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.calls[id]
-	delete(s.calls, id)
-	return r.cancelled
-}
-
-// cancelled withdraws a call that still waits; one that the server has is cancelled there, too.
-func (s *Session) cancelled(m protocol.Message) {
-	id := protocol.Cancelled(m.Params)
-	s.mu.Lock()
-	r := s.calls[id]
-	_, passing := s.passing[id]
-	if r != nil {
-		r.cancelled = true
-	}
-	s.mu.Unlock()
-	has := s.upstream.has(id)
-	if r != nil {
-		r.cancel()
-	}
-	if has || passing {
-		s.send(m.Raw)
-	}
-}
-
-// pass sends a request on, to be answered by the server alone.
-func (s *Session) pass(m protocol.Message) {
-	note := func(protocol.Message) {}
-	switch m.Method {
-	case protocol.MethodInitialize:
-		s.noteClient(m.Params)
-	case protocol.MethodToolsList:
-		note = s.noteTools(m.Params)
-	}
-	s.mu.Lock()
-	_, calling := s.calls[m.ID]
-	_, passing := s.passing[m.ID]
-	if !calling && !passing {
-		s.passing[m.ID] = note
-	}
-	s.mu.Unlock()
-	if calling || passing {
-		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInvalidRequest, errIDInUse.Error()))
-		return
-	}
-	if err := s.upstream.pass(m); err != nil {
-		s.forget(m.ID)
-		_ = s.client.Write(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
-	}
-}
-
-func (s *Session) forget(id protocol.ID) func(protocol.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	note := s.passing[id]
-	delete(s.passing, id)
-	return note
-}
-
-func (s *Session) send(raw []byte) {
-	if err := s.upstream.write(raw); err != nil {
-		s.Logger.Debug("a message did not reach the server", "server", s.Server.Name, "err", err)
-	}
-}
-
-// noteClient remembers what the client calls itself and what it can be asked.
-func (s *Session) noteClient(params jsontext.Value) {
-	members, err := protocol.Members(params, "clientInfo", "capabilities", "protocolVersion")
-	if err != nil {
-		return
-	}
-	info, _ := protocol.Members(members["clientInfo"])
-	capabilities, _ := protocol.Members(members["capabilities"])
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.label = bounded(protocol.Text(info["name"]))
-	for name := range capabilities {
-		s.declared[name] = true
-	}
-}
-
-// fromServer reads the server's messages until its end of file. Lines that are no messages are
-// dropped: servers print banners.
-func (s *Session) fromServer(server io.Reader) error {
-	r := protocol.NewReader(server, protocol.MaxMessage)
-	for {
-		m, err := r.Read()
-		var bad *protocol.LineError
-		switch {
-		case errors.As(err, &bad):
-			s.Logger.Warn("dropped a line that is no message", "server", s.Server.Name, "err", bad)
-			s.failUnreadable(bad)
-		case err != nil:
-			return err
-		default:
-			s.serverMessage(m)
-		}
-	}
-}
-
-// failUnreadable fails the request that an unreadable answer was meant for, where that can be told:
-// nobody is to wait for an answer that has come and cannot be passed on.
-func (s *Session) failUnreadable(bad *protocol.LineError) {
-	var p *protocol.ParseError
-	if !errors.As(bad, &p) || p.ID == "" || p.Request {
-		return
-	}
-	m, err := protocol.Parse(protocol.NewError(p.ID, protocol.CodeInternal, "the server's answer was refused: "+p.Why))
-	if err == nil && (s.upstream.has(p.ID) || s.isPassing(p.ID)) {
-		s.answerTo(m)
-	}
-}
-
-func (s *Session) isPassing(id protocol.ID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.passing[id]
-	return ok
-}
-
-func (s *Session) serverMessage(m protocol.Message) {
-	switch {
-	case m.Kind == protocol.Batch:
-		s.Logger.Warn("dropped a batch", "server", s.Server.Name)
-	case m.Kind == protocol.Response:
-		s.answerTo(m)
-	case m.Kind == protocol.Request && !s.mayAsk(m.Method):
-		s.send(protocol.NewError(m.ID, protocol.CodeNoMethod, "the client has not declared that it answers "+m.Method))
-	default:
-		if m.Method == protocol.MethodToolsChange {
-			s.relist()
-		}
-		_ = s.client.Write(m.Raw)
-	}
-}
-
-// answerTo delivers a response: to the call that waits for it, or on to the client.
-func (s *Session) answerTo(m protocol.Message) {
-	if s.upstream.deliver(m) {
-		return
-	}
-	note := s.forget(m.ID)
-	if note == nil {
-		s.Logger.Warn("dropped an answer to no request", "server", s.Server.Name)
-		return
-	}
-	note(m)
-	if m.Result != nil && len(s.Server.Spec.Tools.Allow) > 0 {
-		m = s.filtered(m)
-	}
-	_ = s.client.Write(m.Raw)
-	s.upstream.passed(m.ID)
-}
-
-// mayAsk says whether the client declared that it answers such requests of the server.
-func (s *Session) mayAsk(method string) bool {
-	if method == "ping" {
-		return true
-	}
-	capability, _, _ := cut(method)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.declared[capability]
+// say sends the client one message.
+func (s *Session) say(raw []byte) {
+	s.shown(ToClient)(raw)
+	_ = s.client.Write(raw) // a client that is gone is noticed by Gone
 }
 
 // refuseFurtherCalls closes the session for calls: nothing runs that cannot be recorded.
 func (s *Session) refuseFurtherCalls(err error) {
 	s.Logger.Error("calls are refused: the record cannot be written", "server", s.Server.Name, "session", s.ID, "err", err)
 	s.broken.CompareAndSwap(nil, &err)
-}
-
-// describe tells exactly which call this is.
-func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals.Call, error) {
-	if broken := s.broken.Load(); broken != nil {
-		return approvals.Call{}, fmt.Errorf("calls are refused, the record cannot be written: %w", *broken)
-	}
-	tc, err := protocol.ParseToolCall(req.Params)
-	if err != nil {
-		return approvals.Call{}, err
-	}
-	call := approvals.Call{
-		ID: newCallID(), Session: s.ID, Principal: s.Principal, Server: s.Server.Name, Spec: s.Spec,
-		Instance: s.Instance, Workspace: s.Workspace, Mode: s.mode(), Tool: tc.Name, Arguments: tc.Arguments,
-		At: time.Now().UTC(),
-	}
-	t, err := s.tool(ctx, tc.Name)
-	if err != nil && !errdefs.IsNotFound(err) {
-		return approvals.Call{}, err
-	}
-	s.mu.Lock()
-	call.Label = s.label
-	s.mu.Unlock()
-	call.Pin = t.pin // none for a tool that was never listed: that is denied
-	call.Class, call.ClassWhy, call.Sentence = t.describe(tc.Arguments)
-	call.Sentence = s.shortened(call.Sentence)
-	return call, nil
-}
-
-// forward sends a decided call and waits for its answer, if the tool is still defined as it was
-// when the call was described: a person may take minutes to answer, and the server may list
-// another tool under the name meanwhile.
-func (s *Session) forward(ctx context.Context, call approvals.Call, req protocol.Message) (answer, error) {
-	t, err := s.tool(ctx, call.Tool)
-	switch {
-	case err != nil:
-		return answer{}, fmt.Errorf("%w: %w", errUnsent, err)
-	case t.pin != call.Pin:
-		return answer{}, fmt.Errorf("%w: %s changed its definition after it was decided about", errUnsent, call.Tool)
-	}
-	return s.upstream.forward(ctx, req, s.callLimit())
 }
 
 // mode is how the server's folders may be changed. A writable mount of another path is changed at
@@ -451,7 +246,11 @@ func (s *Session) shortened(sentence string) string {
 
 // allowed says whether a tool exists for this client.
 func (s *Session) allowed(name string) bool {
-	patterns := s.Server.Spec.Tools.Allow
+	return matches(s.Server.Spec.Tools.Allow, name) && matches(s.Allow, name)
+}
+
+// matches says whether a name is as one of the patterns; no patterns match all.
+func matches(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, name); ok && err == nil {
 			return true
@@ -460,35 +259,17 @@ func (s *Session) allowed(name string) bool {
 	return len(patterns) == 0
 }
 
-// keepAlive tells a client that gave a progress token that its call still waits.
-func (s *Session) keepAlive(ctx context.Context, req protocol.Message, ask func(context.Context) (approvals.Decision, error)) (approvals.Decision, error) {
-	tc, err := protocol.ParseToolCall(req.Params)
-	if err != nil || tc.ProgressToken == nil {
-		return ask(ctx)
-	}
-	stop := make(chan struct{})
-	var ticking sync.WaitGroup
-	ticking.Go(func() {
-		tick := time.NewTicker(aliveEvery)
-		defer tick.Stop()
-		for step := 1; ; step++ {
-			select {
-			case <-tick.C:
-				_ = s.client.Write(protocol.NewProgress(tc.ProgressToken, step, "waiting for a person to approve this call"))
-			case <-stop:
-				return
-			}
-		}
-	})
-	defer ticking.Wait()
-	defer close(stop)
-	return ask(ctx)
-}
-
 // callLimit is how long one call may take.
 func (s *Session) callLimit() time.Duration {
 	if d := s.Server.Spec.Lifecycle.Call; d > 0 {
 		return d
 	}
 	return defaultCall
+}
+
+// label is what the client calls itself.
+func (s *Session) label() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hello.label
 }

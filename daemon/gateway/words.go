@@ -15,18 +15,21 @@ import (
 	"github.com/garita-dev/garita/store"
 )
 
-// message is the answer to a request, on the wire.
-func (a answer) message(id protocol.ID, err error) []byte {
+// wire is the answer to a request, as the client gets it.
+func (a answer) wire(id protocol.ID, err error, era protocol.Era) []byte {
 	var p *protocol.ParseError
 	switch {
 	case errors.As(err, &p):
 		return protocol.NewError(id, p.Code, p.Why)
 	case err != nil:
 		return protocol.NewError(id, protocol.CodeInternal, err.Error())
-	case a.fault != nil:
-		return protocol.NewErrorAnswer(id, a.fault)
+	case a.result != nil && era == protocol.ModernEra:
+		whole, _ := protocol.With(a.result, "resultType", jsontext.Value(`"complete"`)) // our own words parse
+		return protocol.NewResult(id, whole)
+	case a.result != nil:
+		return protocol.NewResult(id, a.result)
 	}
-	return protocol.NewResult(id, a.result)
+	return a.message.Raw
 }
 
 // refused is what the model is told about a call that did not happen: denial, expiry and
@@ -37,6 +40,8 @@ func refused(c approvals.Call, d approvals.Decision) answer {
 		return refusal("denied", "The person denied this call to %s. It did not run. Do not try it again unasked; ask the person what they would like instead.", c.Tool)
 	case approvals.Expired:
 		return refusal("expired", "Nobody answered the request to call %s in time. It did not run. The person can be asked to look at Garita, and the call made again.", c.Tool)
+	case approvals.Pending:
+		return refusal("pending", "A person has been asked about this call to %s and has not answered yet. It has not run. Call again with exactly the same arguments to wait for the answer; the question stays open for some minutes.", c.Tool)
 	case approvals.Withdrawn:
 		return refusal("withdrawn", "The request to call %s was withdrawn before anyone answered. It did not run.", c.Tool)
 	}
@@ -49,7 +54,7 @@ func refusal(outcome, format string, args ...any) answer {
 
 // withheld is what the model is told about a read that did more than read.
 func withheld(why string) answer {
-	return refusal("withheld", "Garita kept the result of this call back: %s. From now on the tool is asked about before it runs.", why)
+	return refusal("withheld", "Garita kept the result of this call back: %s.", why)
 }
 
 // list names the first few changed paths.
@@ -86,9 +91,6 @@ func bounded(s string) string {
 	}
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
-
-// cut splits a method at its first slash: "roots/list" is asked of who declared "roots".
-func cut(method string) (capability, rest string, ok bool) { return strings.Cut(method, "/") }
 
 func newCallID() approvals.CallID {
 	var b [8]byte

@@ -1,0 +1,335 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/daemon/protocol"
+)
+
+// reply takes the answer to one of the client's requests; nil when the client wants none any more.
+type reply func(raw []byte)
+
+// respond answers the client directly.
+func (s *Session) respond(raw []byte) {
+	if raw != nil {
+		s.say(raw)
+	}
+}
+
+// fromClient reads the client's messages until its end of file.
+func (s *Session) fromClient(ctx context.Context) error {
+	for {
+		m, err := s.client.Read()
+		var bad *protocol.LineError
+		switch {
+		case errors.As(err, &bad):
+			s.say(badLine(bad))
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read from the client: %w", err)
+		default:
+			s.shown(FromClient)(m.Raw)
+			s.clientMessage(ctx, m, s.respond)
+		}
+	}
+}
+
+// badLine answers what could not be read; the session goes on.
+func badLine(bad error) []byte {
+	code, id := protocol.CodeInvalidRequest, protocol.ID("")
+	var p *protocol.ParseError
+	if errors.As(bad, &p) {
+		code, id = p.Code, p.ID
+	}
+	return protocol.NewError(id, code, bad.Error())
+}
+
+func (s *Session) clientMessage(ctx context.Context, m protocol.Message, to reply) {
+	switch {
+	case m.Kind == protocol.Batch:
+		s.batch(ctx, m)
+	case m.Kind == protocol.Request:
+		s.greet(m)
+		s.request(ctx, m, to)
+	case m.Kind == protocol.Response:
+		s.answeredByClient(m)
+	case m.Method == protocol.MethodCancelled:
+		s.cancelled(m)
+	default:
+		s.notify(m)
+	}
+}
+
+// greet learns from the client's first request which era it speaks. That it names a revision for
+// itself is what makes a request modern.
+func (s *Session) greet(m protocol.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hello.era != protocol.Unknown {
+		return
+	}
+	s.hello.era = protocol.LegacyEra
+	if protocol.VersionOf(m.Params) != "" || m.Method == protocol.MethodDiscover {
+		s.hello.era = protocol.ModernEra
+		s.hello.noteModern(m)
+	}
+	if m.Method == protocol.MethodInitialize {
+		s.hello.first = m // before greeted: who opens the link repeats it
+	}
+	close(s.greeted)
+}
+
+// noteModern keeps what a modern client says of itself in each request.
+func (h *hello) noteModern(m protocol.Message) {
+	h.first = m
+	meta, err := protocol.Meta(m.Params)
+	if err != nil {
+		return
+	}
+	info, _ := protocol.Members(meta[protocol.MetaClientInfo])
+	h.label = bounded(protocol.Text(info["name"]))
+}
+
+// params are those of a request of ours, in the words the client uses for itself.
+func (h *hello) params() jsontext.Value {
+	if h.era != protocol.ModernEra {
+		return nil
+	}
+	meta, _ := protocol.Meta(h.first.Params)
+	params := jsontext.Value(`{}`)
+	for _, key := range []string{protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo} {
+		value := meta[key]
+		if key == protocol.MetaVersion && value == nil {
+			value = protocol.Quote(string(protocol.V20260728))
+		}
+		if key == protocol.MetaCapabilities && value == nil {
+			value = jsontext.Value(`{}`)
+		}
+		if value != nil {
+			params, _ = protocol.WithMeta(params, key, value)
+		}
+	}
+	return params
+}
+
+// request answers, or has answered, one request of the client's.
+func (s *Session) request(ctx context.Context, m protocol.Message, to reply) {
+	switch {
+	case s.inUse(m.ID):
+		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, errIDInUse.Error()))
+	case m.Method == protocol.MethodInitialize:
+		s.initialize(ctx, m, to)
+	case m.Method == protocol.MethodToolsCall:
+		s.startCall(ctx, m, to)
+	case m.Method == protocol.MethodPing && s.busy():
+		to(protocol.NewResult(m.ID, jsontext.Value(`{}`))) // the server may be deaf while it works, and is not dead
+	default:
+		s.pass(ctx, m, to)
+	}
+}
+
+func (s *Session) inUse(id protocol.ID) bool {
+	s.mu.Lock()
+	_, calling := s.calls[id]
+	way := s.way
+	s.mu.Unlock()
+	return calling || way != nil && way.known(id) != ""
+}
+
+// busy says whether the server has something to do, or starts.
+func (s *Session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0 || s.way.alive() && !s.way.isOpen()
+}
+
+// initialize has the server shake hands. It is for the opening of the link to send it, now and at
+// each later life of the server; a session has one.
+func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) {
+	s.mu.Lock()
+	again := s.hello.era == protocol.ModernEra || s.hello.answered || s.hello.first.ID != "" && s.hello.first.ID != m.ID
+	if !again {
+		s.hello.first = s.permitted(m)
+		s.hello.noteLegacy(m.Params)
+	}
+	s.mu.Unlock()
+	if again {
+		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, "this session has been initialized already"))
+		return
+	}
+	s.link(ctx)
+}
+
+// noteLegacy remembers what the client calls itself and what it can be asked.
+func (h *hello) noteLegacy(params jsontext.Value) {
+	members, err := protocol.Members(params, "clientInfo", "capabilities", "protocolVersion")
+	if err != nil {
+		return
+	}
+	info, _ := protocol.Members(members["clientInfo"])
+	capabilities, _ := protocol.Members(members["capabilities"])
+	h.label = bounded(protocol.Text(info["name"]))
+	for name := range capabilities {
+		h.declared[name] = true
+	}
+}
+
+// noteInitialize remembers what the server agreed to.
+func (s *Session) noteInitialize(answer protocol.Message) {
+	members, _ := protocol.Members(answer.Result)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hello.answered = answer.Result != nil
+	s.hello.revision = protocol.Revision(protocol.Text(members["protocolVersion"]))
+	if !s.hello.answered {
+		s.hello.first = protocol.Message{} // it may be tried again
+	}
+}
+
+// notify passes a notification on. It is not worth a server's start.
+func (s *Session) notify(m protocol.Message) {
+	s.mu.Lock()
+	if m.Method == protocol.MethodInitialized {
+		s.hello.initialized = m.Raw
+	}
+	way := s.way
+	s.mu.Unlock()
+	if way == nil {
+		return
+	}
+	if err := way.write(m.Raw); err != nil {
+		s.Logger.Debug("a message did not reach the server", "server", s.Server.Name, "err", err)
+	}
+}
+
+// pass sends a request on, to be answered by the server alone.
+func (s *Session) pass(ctx context.Context, m protocol.Message, to reply) {
+	s.passOn(ctx, m, to, true)
+}
+
+func (s *Session) passOn(ctx context.Context, m protocol.Message, to reply, retry bool) {
+	see := s.sees(m)
+	r := &request{id: m.ID, method: m.Method, awaits: m.Method != protocol.MethodListen}
+	limit := s.callLimit()
+	if !r.awaits {
+		limit = 0
+	}
+	r.answer = func(a protocol.Message, err error) {
+		switch {
+		case errors.Is(err, errUnsent) && retry:
+			s.passOn(ctx, m, to, false)
+		case err != nil:
+			to(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
+		default:
+			to(see(a).Raw)
+		}
+	}
+	if err := s.link(ctx).send(s.permitted(m), r, limit); err != nil {
+		to(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
+	}
+}
+
+// sees is what to do with the answer to a request before the client gets it.
+func (s *Session) sees(m protocol.Message) func(protocol.Message) protocol.Message {
+	switch m.Method {
+	case protocol.MethodToolsList:
+		return s.listing(m.Params, &s.tools.theirs)
+	case protocol.MethodListen:
+		return func(a protocol.Message) protocol.Message { return withSubscription(a, m.ID) }
+	default:
+		return func(a protocol.Message) protocol.Message { return a }
+	}
+}
+
+// withSubscription names a subscription by the id the client gave it.
+func withSubscription(m protocol.Message, id protocol.ID) protocol.Message {
+	body := m.Params
+	if m.Kind == protocol.Response {
+		body = m.Result
+	}
+	meta, err := protocol.Meta(body)
+	if err != nil || meta[protocol.MetaSubscription] == nil {
+		return m
+	}
+	changed, err := protocol.WithMeta(body, protocol.MetaSubscription, jsontext.Value(id))
+	if err != nil {
+		return m
+	}
+	return m.WithBody(changed)
+}
+
+// startCall runs one tools/call beside the others; pings, lists and other calls do not wait for it.
+func (s *Session) startCall(ctx context.Context, m protocol.Message, to reply) {
+	ctx, cancel := context.WithCancel(ctx)
+	if err := s.begin(m.ID, cancel); err != nil {
+		cancel()
+		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, err.Error()))
+		return
+	}
+	go func() {
+		defer s.underWay.Done()
+		defer cancel()
+		a, err := s.callTool(ctx, m)
+		if cancelled := s.end(m.ID); cancelled {
+			to(nil)
+			return
+		}
+		to(a.wire(m.ID, err, s.era()))
+	}()
+}
+
+func (s *Session) begin(id protocol.ID, cancel context.CancelFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return errEnded
+	}
+	s.underWay.Add(1)
+	s.calls[id] = &running{cancel: cancel}
+	return nil
+}
+
+// end forgets a call; it reports whether the client had cancelled it.
+func (s *Session) end(id protocol.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.calls[id]
+	delete(s.calls, id)
+	return r.cancelled
+}
+
+// cancelled withdraws a call that still waits; what the server has is cancelled there, too.
+func (s *Session) cancelled(m protocol.Message) {
+	id := protocol.Cancelled(m.Params)
+	s.mu.Lock()
+	r, way := s.calls[id], s.way
+	if r != nil {
+		r.cancelled = true
+	}
+	s.mu.Unlock()
+	if way != nil {
+		s.cancelAt(way, m, way.known(id))
+	}
+	if r != nil {
+		r.cancel()
+	}
+}
+
+func (s *Session) cancelAt(way *link, m protocol.Message, ours protocol.ID) {
+	if ours == "" {
+		return
+	}
+	params, err := protocol.With(m.Params, "requestId", jsontext.Value(ours))
+	if err == nil {
+		err = way.write(m.WithBody(params).Raw)
+	}
+	if err != nil {
+		s.Logger.Debug("a cancellation did not reach the server", "server", s.Server.Name, "err", err)
+	}
+}

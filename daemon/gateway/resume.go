@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox"
+)
+
+const (
+	// maxResumed bounds the calls that wait for their client to answer the server's question.
+	maxResumed = 100
+	// resumable is how long such a call may be taken up again.
+	resumable = 30 * time.Minute
+)
+
+// resumption is an allowed call that a modern server has interrupted to ask its client something.
+// The client takes it up by making the same call with the answers and the server's request state.
+type resumption struct {
+	call  approvals.CallID
+	until time.Time
+}
+
+// resumeKey names an interrupted call: exactly this call, and exactly this state.
+func resumeKey(binding sandbox.Digest, state jsontext.Value) string {
+	return string(binding) + "\x00" + protocol.Text(state)
+}
+
+// noteInterrupted remembers that a call which was let through has been interrupted by the server.
+func (s *Session) noteInterrupted(call approvals.Call, result jsontext.Value) {
+	members, err := protocol.Members(result, "resultType", "requestState", "inputRequests")
+	if err != nil || protocol.Text(members["resultType"]) != inputRequired {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for key, r := range s.resumed {
+		if now.After(r.until) {
+			delete(s.resumed, key)
+		}
+	}
+	if len(s.resumed) < maxResumed {
+		s.resumed[resumeKey(call.Binding(), members["requestState"])] = resumption{call.ID, now.Add(resumable)}
+	}
+}
+
+// inputRequired is the resultType by which a modern server asks its client something.
+const inputRequired = "input_required"
+
+// continues is the interrupted call that a call takes up, "" when it takes up none: then it is
+// judged like any other. Each interruption is taken up once.
+func (s *Session) continues(call approvals.Call, params jsontext.Value) approvals.CallID {
+	members, err := protocol.Members(params, "inputResponses", "requestState")
+	if err != nil || members["inputResponses"] == nil && members["requestState"] == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := resumeKey(call.Binding(), members["requestState"])
+	r, ok := s.resumed[key]
+	delete(s.resumed, key)
+	if !ok || time.Now().After(r.until) {
+		return ""
+	}
+	return r.call
+}
+
+// forbidden says what a result asks of the client that it may not be asked, "" when that is nothing.
+func (s *Session) forbidden(req protocol.Message, result jsontext.Value) string {
+	members, err := protocol.Members(result)
+	if err != nil || protocol.Text(members["resultType"]) != inputRequired {
+		return ""
+	}
+	var asked map[string]jsontext.Value
+	if err := json.Unmarshal(members["inputRequests"], &asked); members["inputRequests"] != nil && err != nil {
+		return "questions that cannot be read"
+	}
+	meta, _ := protocol.Meta(req.Params)
+	declared, _ := protocol.Members(meta[protocol.MetaCapabilities])
+	for _, question := range asked {
+		q, _ := protocol.Members(question, "method", "params")
+		method := protocol.Text(q["method"])
+		capability, _, _ := strings.Cut(method, "/")
+		if declared[capability] == nil || s.denies(capability) {
+			return fmt.Sprintf("%q", bounded(method))
+		}
+	}
+	return ""
+}
+
+// permitted is a request without the capabilities that the server's owner keeps from it.
+func (s *Session) permitted(m protocol.Message) protocol.Message {
+	if len(s.Server.Spec.DenyRequests) == 0 || m.Params == nil {
+		return m
+	}
+	params, err := m.Params, error(nil)
+	switch {
+	case m.Method == protocol.MethodInitialize:
+		members, _ := protocol.Members(params, "capabilities")
+		params, err = protocol.Replace(params, "capabilities", s.without(members["capabilities"]))
+	default:
+		meta, _ := protocol.Meta(params)
+		if meta[protocol.MetaCapabilities] == nil {
+			return m
+		}
+		params, err = protocol.WithMeta(params, protocol.MetaCapabilities, s.without(meta[protocol.MetaCapabilities]))
+	}
+	if err != nil {
+		return m
+	}
+	return m.WithBody(params)
+}
+
+// without is a client's capabilities but those that are denied.
+func (s *Session) without(capabilities jsontext.Value) jsontext.Value {
+	for _, d := range s.Server.Spec.DenyRequests {
+		if less, err := protocol.Without(orEmpty(capabilities), string(d)); err == nil {
+			capabilities = less
+		}
+	}
+	return capabilities
+}
