@@ -26,6 +26,7 @@ var shapes = [...]shape{
 	{"a GitHub token", "ghs_", 30},
 	{"a GitHub token", "ghr_", 30},
 	{"a GitHub token", "github_pat_", 30},
+	{"a Garita token", "garita_", 40},
 	{"a GitLab token", "glpat-", 18},
 	{"an npm token", "npm_", 30},
 	{"a PyPI token", "pypi-AgEI", 30},
