@@ -3,8 +3,503 @@ package door
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/daemon/protocol"
 )
 
+// all is one session with all servers that a token may reach: a server to its client, and the client
+// of each server. Tools and prompts have the server's name before their own; resources are found by
+// who lists them.
+type all struct {
+	o       Options
+	access  Access
+	client  Client
+	ctx     context.Context // of the session
+	runs    sync.WaitGroup
+	members []*member // by name
+
+	mu      sync.Mutex
+	greet   jsontext.Value // the params of initialize; nil in the modern era
+	flights map[string]*flight
+	asked   map[string]question // what servers asked the client, by our number
+	count   int64
+	names   map[string]map[string]owned // of tools and prompts, by the method that lists them
+	owners  map[string]*member          // of resources
+}
+
+// owned is a tool or prompt of a server, under the name that it has there.
+type owned struct {
+	member *member
+	name   string
+}
+
+// flight is a request to a server that was not answered.
+type flight struct {
+	number string
+	member *member
+	pipe   *pipe
+	id     protocol.ID           // of the client, whose request it is
+	token  string                // its progress token
+	listen *listening            // it is part of a subscription
+	ours   chan protocol.Message // or it is ours
+}
+
+// question is a request of a server to the client.
+type question struct {
+	pipe  *pipe
+	id    protocol.ID
+	token jsontext.Value
+}
+
+// serveAll runs a session with all servers for c.
 func serveAll(ctx context.Context, o Options, a Access, c Client) error {
-	return errors.New("not yet")
+	ctx, stop := context.WithCancel(ctx)
+	x := &all{
+		o: o, access: a, client: c, ctx: ctx, flights: map[string]*flight{}, asked: map[string]question{},
+		names: map[string]map[string]owned{protocol.MethodToolsList: {}, "prompts/list": {}}, owners: map[string]*member{},
+	}
+	for _, name := range slices.Sorted(slices.Values(o.Backend.Servers(a))) {
+		x.members = append(x.members, &member{x: x, name: name})
+	}
+	defer x.runs.Wait()
+	defer stop()
+	defer x.close()
+	for {
+		m, err := c.Read()
+		if err != nil {
+			return nil // the client is gone
+		}
+		x.fromClient(m)
+	}
+}
+
+func (x *all) close() {
+	for _, m := range x.members {
+		m.mu.Lock()
+		if m.pipe != nil {
+			_ = m.pipe.Close()
+		}
+		m.mu.Unlock()
+	}
+}
+
+func (x *all) greeting() jsontext.Value {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.greet
+}
+
+func (x *all) number(f *flight) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f.number = x.next()
+	x.flights[f.number] = f
+}
+
+// next is a number that was never used. x.mu is held.
+func (x *all) next() string {
+	x.count++
+	return strconv.FormatInt(x.count, 10)
+}
+
+func (x *all) forget(f *flight) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.flights, f.number)
+}
+
+// ended answers what a server leaves unanswered.
+func (x *all) ended(p *pipe, err error) {
+	x.mu.Lock()
+	var left []*flight
+	for number, f := range x.flights {
+		if f.pipe == p {
+			left = append(left, f)
+			delete(x.flights, number)
+		}
+	}
+	x.mu.Unlock()
+	for _, f := range left {
+		answer, err := protocol.Parse(protocol.NewError(protocol.ID(f.number), protocol.CodeInternal, f.member.name+": "+why(err)))
+		if err == nil {
+			x.answer(f, answer)
+		}
+	}
+}
+
+func (x *all) write(raw []byte) { _ = x.client.Write(raw) } // a client that is gone ends the session by Read
+
+// fromClient takes one message of the client.
+func (x *all) fromClient(m protocol.Message) {
+	switch m.Kind {
+	case protocol.Request:
+		x.runs.Go(func() { x.request(m) })
+	case protocol.Response:
+		x.answered(m)
+	case protocol.Notification:
+		x.notified(m)
+	case protocol.Batch:
+		x.batch(m)
+	}
+}
+
+// batch takes a batch apart; each answer comes for itself.
+func (x *all) batch(m protocol.Message) {
+	messages, errs, _ := m.Batch() // the door has read it
+	for i, one := range messages {
+		if errs[i] == nil {
+			x.fromClient(one)
+		}
+	}
+}
+
+// answered passes the client's answer to the server that asked.
+func (x *all) answered(m protocol.Message) {
+	x.mu.Lock()
+	q, ok := x.asked[string(m.ID)]
+	delete(x.asked, string(m.ID))
+	x.mu.Unlock()
+	if ok {
+		_ = q.pipe.send(x.ctx, m.WithID(q.id))
+	}
+}
+
+// notified passes the client's notification to whom it concerns.
+func (x *all) notified(m protocol.Message) {
+	switch m.Method {
+	case protocol.MethodInitialized:
+		return // each server was told when it was greeted
+	case protocol.MethodCancelled:
+		x.cancelled(protocol.Cancelled(m.Params), m.Params)
+	case protocol.MethodProgress:
+		x.progressed(m)
+	default:
+		x.each(func(_ *member, p *pipe) { _ = p.send(x.ctx, m) })
+	}
+}
+
+// each calls f for each server that runs.
+func (x *all) each(f func(*member, *pipe)) {
+	for _, m := range x.members {
+		m.mu.Lock()
+		p := m.pipe
+		m.mu.Unlock()
+		if p != nil && !p.isGone() {
+			f(m, p)
+		}
+	}
+}
+
+// cancelled tells the servers that work for a request of the client.
+func (x *all) cancelled(id protocol.ID, params jsontext.Value) {
+	x.mu.Lock()
+	var of []*flight
+	for _, f := range x.flights {
+		if f.id == id && id != "" {
+			of = append(of, f)
+		}
+	}
+	x.mu.Unlock()
+	for _, f := range of {
+		p, err := protocol.Replace(params, "requestId", jsontext.Value(f.number))
+		if err != nil {
+			continue
+		}
+		if m, err := protocol.Parse(protocol.NewNotification(protocol.MethodCancelled, p)); err == nil {
+			_ = f.pipe.send(x.ctx, m)
+		}
+		x.forget(f)
+	}
+}
+
+// progressed passes progress with a server's request on.
+func (x *all) progressed(m protocol.Message) {
+	members, err := protocol.Members(m.Params, "progressToken")
+	if err != nil {
+		return
+	}
+	x.mu.Lock()
+	q, ok := x.asked[string(members["progressToken"])]
+	x.mu.Unlock()
+	if !ok || q.token == nil {
+		return
+	}
+	if params, err := protocol.Replace(m.Params, "progressToken", q.token); err == nil {
+		_ = q.pipe.send(x.ctx, m.WithBody(params))
+	}
+}
+
+// fromServer takes one message of a server.
+func (x *all) fromServer(m *member, p *pipe, msg protocol.Message) {
+	switch msg.Kind {
+	case protocol.Response:
+		x.mu.Lock()
+		f := x.flights[string(msg.ID)]
+		if f != nil && f.pipe == p {
+			delete(x.flights, f.number)
+		}
+		x.mu.Unlock()
+		if f != nil && f.pipe == p {
+			x.answer(f, msg)
+		}
+	case protocol.Request:
+		x.question(p, msg)
+	case protocol.Notification:
+		x.tell(m, p, msg)
+	case protocol.Batch: // the session behind a server takes batches apart
+	}
+}
+
+// answer gives an answer to whoever asked.
+func (x *all) answer(f *flight, m protocol.Message) {
+	switch {
+	case f.ours != nil:
+		f.ours <- m // has room for the one answer
+	case f.listen != nil:
+		f.listen.over(x, f)
+	default:
+		x.write(m.WithID(f.id).Raw)
+	}
+}
+
+// question passes a server's request to the client, under a number of ours.
+func (x *all) question(p *pipe, m protocol.Message) {
+	q := question{pipe: p, id: m.ID, token: progressToken(m.Params)}
+	x.mu.Lock()
+	number := x.next()
+	x.asked[number] = q
+	x.mu.Unlock()
+	if q.token != nil {
+		params, err := protocol.WithMeta(m.Params, "progressToken", jsontext.Value(number))
+		if err != nil {
+			return
+		}
+		m = m.WithBody(params)
+	}
+	x.write(m.WithID(protocol.ID(number)).Raw)
+}
+
+// tell passes a server's notification on, if it is the server's to send.
+func (x *all) tell(m *member, p *pipe, msg protocol.Message) {
+	switch msg.Method {
+	case protocol.MethodProgress:
+		if !x.progresses(p, msg) {
+			return
+		}
+	case protocol.MethodCancelled:
+		x.withdrawn(p, msg)
+		return
+	}
+	if meta, err := protocol.Meta(msg.Params); err == nil && meta[protocol.MetaSubscription] != nil {
+		x.subscribed(p, msg, meta[protocol.MetaSubscription])
+		return
+	}
+	x.write(msg.Raw)
+}
+
+// progresses tells whether the server works for a request with that progress token.
+func (x *all) progresses(p *pipe, m protocol.Message) bool {
+	members, err := protocol.Members(m.Params, "progressToken")
+	if err != nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.flights {
+		if f.pipe == p && f.token != "" && f.token == string(members["progressToken"]) {
+			return true
+		}
+	}
+	return false
+}
+
+// withdrawn tells the client that a server does not wait for an answer any more.
+func (x *all) withdrawn(p *pipe, m protocol.Message) {
+	id := protocol.Cancelled(m.Params)
+	x.mu.Lock()
+	number := ""
+	for n, q := range x.asked {
+		if q.pipe == p && q.id == id {
+			number = n
+			delete(x.asked, n)
+		}
+	}
+	x.mu.Unlock()
+	if number == "" {
+		return
+	}
+	if params, err := protocol.Replace(m.Params, "requestId", jsontext.Value(number)); err == nil {
+		x.write(m.WithBody(params).Raw)
+	}
+}
+
+// request answers one request of the client.
+func (x *all) request(m protocol.Message) {
+	result, err := x.handle(m)
+	var s *serverError
+	var p *protocol.ParseError
+	switch {
+	case errors.As(err, &s):
+		x.write(protocol.NewErrorAnswer(m.ID, s.object))
+	case errors.As(err, &p):
+		x.write(protocol.NewError(m.ID, p.Code, p.Why))
+	case err != nil:
+		x.write(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
+	case result != nil:
+		x.write(protocol.NewResult(m.ID, result))
+	}
+}
+
+// handle is the answer to m; nil when another gives it.
+func (x *all) handle(m protocol.Message) (jsontext.Value, error) {
+	switch m.Method {
+	case protocol.MethodInitialize:
+		return x.initialize(m)
+	case protocol.MethodDiscover:
+		return x.discover(m)
+	case protocol.MethodListen:
+		return nil, x.listen(m)
+	case protocol.MethodPing, "logging/setLevel":
+		return x.toAll(m)
+	case protocol.MethodToolsList, "prompts/list", "resources/list", "resources/templates/list":
+		return x.list(m)
+	case protocol.MethodToolsCall, "prompts/get":
+		return nil, x.byName(m)
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		return x.byURI(m)
+	case "completion/complete":
+		return x.complete(m)
+	}
+	return nil, &protocol.ParseError{Code: protocol.CodeNoMethod, Why: "no such method for all servers together: " + m.Method}
+}
+
+// toAll passes m to each server that takes it, and answers for them.
+func (x *all) toAll(m protocol.Message) (jsontext.Value, error) {
+	modern := x.greeting() == nil
+	if m.Method == protocol.MethodPing && !modern {
+		return jsontext.Value("{}"), nil
+	}
+	if modern {
+		return nil, &protocol.ParseError{Code: protocol.CodeNoMethod, Why: "method not found: " + m.Method}
+	}
+	x.gather(func(ctx context.Context, mb *member) error {
+		if mb.can("logging") {
+			_, err := mb.ask(ctx, m.Method, m.Params)
+			return err
+		}
+		return nil
+	})
+	return jsontext.Value("{}"), nil
+}
+
+// can tells whether a greeted server has a capability; in the modern era it has to be asked.
+func (m *member) can(capability string) bool {
+	greeting := m.greeted()
+	if greeting == nil {
+		return m.x.greeting() == nil
+	}
+	return memberOf(greeting, "capabilities", capability) != nil
+}
+
+// memberOf is a value inside JSON objects; nil when it is not there.
+func memberOf(v jsontext.Value, path ...string) jsontext.Value {
+	for _, name := range path {
+		if v == nil || v.Kind() != '{' {
+			return nil
+		}
+		members, err := protocol.Members(v)
+		if err != nil {
+			return nil
+		}
+		v = members[name]
+	}
+	return v
+}
+
+// gather calls f for all servers at once, and says of each why it failed; nil for those that did not.
+func (x *all) gather(f func(context.Context, *member) error) []error {
+	ctx, cancel := context.WithTimeout(x.ctx, memberTime)
+	defer cancel()
+	errs := make([]error, len(x.members))
+	var wg sync.WaitGroup
+	for i, m := range x.members {
+		wg.Go(func() { errs[i] = f(ctx, m) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			x.o.Log.Warn("a server was left out", "server", x.members[i].name, "err", err)
+		}
+	}
+	return errs
+}
+
+// initialize greets all servers as the client greets us.
+func (x *all) initialize(m protocol.Message) (jsontext.Value, error) {
+	members, err := protocol.Members(m.Params, "protocolVersion")
+	if err != nil {
+		return nil, err
+	}
+	version := protocol.Revision(protocol.Text(members["protocolVersion"]))
+	if version.Era() != protocol.LegacyEra {
+		version = protocol.V20251125
+	}
+	x.mu.Lock()
+	x.greet = m.Params
+	x.mu.Unlock()
+	errs := x.gather(func(ctx context.Context, mb *member) error {
+		_, err := mb.running(ctx)
+		return err
+	})
+	greetings := make([]jsontext.Value, len(x.members))
+	for i, mb := range x.members {
+		greetings[i] = mb.greeted()
+	}
+	capabilities, instructions := x.together(greetings, errs)
+	return fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"serverInfo":%s,"instructions":%s}`,
+		protocol.Quote(string(version)), capabilities, serverInfo, protocol.Quote(instructions)), nil
+}
+
+// serverInfo is how all servers together introduce themselves.
+const serverInfo = `{"name":"garita","version":"1"}`
+
+// together is what all servers can do, and what they say of themselves. Those that failed are named.
+func (x *all) together(greetings []jsontext.Value, errs []error) (capabilities jsontext.Value, instructions string) {
+	capabilities = jsontext.Value("{}")
+	var words []string
+	for i, m := range x.members {
+		if errs[i] != nil {
+			words = append(words, fmt.Sprintf("Server %q is not available: %v", m.name, errs[i]))
+			continue
+		}
+		capabilities = merge(capabilities, offered(memberOf(greetings[i], "capabilities")))
+		if s := protocol.Text(memberOf(greetings[i], "instructions")); s != "" {
+			words = append(words, fmt.Sprintf("Server %q (its tools begin with %s__):\n%s", m.name, serverPart(m.name), s))
+		}
+	}
+	return capabilities, strings.Join(words, "\n\n")
+}
+
+// discover asks all servers of the modern era what they can do.
+func (x *all) discover(m protocol.Message) (jsontext.Value, error) {
+	greetings := make([]jsontext.Value, len(x.members))
+	errs := x.gather(func(ctx context.Context, mb *member) error {
+		answer, err := mb.ask(ctx, m.Method, m.Params)
+		for i := range x.members {
+			if x.members[i] == mb {
+				greetings[i] = answer.Result
+			}
+		}
+		return err
+	})
+	capabilities, instructions := x.together(greetings, errs)
+	return fmt.Appendf(nil, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":%s,"instructions":%s,"ttlMs":0,"cacheScope":"private","_meta":{%q:%s}}`,
+		capabilities, protocol.Quote(instructions), protocol.MetaServerInfo, serverInfo), nil
 }

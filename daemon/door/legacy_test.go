@@ -105,7 +105,7 @@ func TestASlowCallHoldsNothingUp(t *testing.T) {
 		s := newStub()
 		release := make(chan struct{})
 		s.answers["tools/call"] = func(c Client, m protocol.Message) {
-			if member(m.Params, "name") != `"quick"` {
+			if valueAt(m.Params, "name") != `"quick"` {
 				<-release
 			}
 			result(`{"content":[]}`)(c, m)

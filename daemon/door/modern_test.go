@@ -96,7 +96,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 			if status != tt.status || len(got) != 1 || codeOf(got[0]) != tt.code || got[0].ID != `"a"` {
 				t.Errorf("%d %s, want %d %s", status, raws(got), tt.status, tt.code)
 			}
-			if tt.code == "-32022" && !strings.Contains(member(got[0].Error, "data", "supported"), "2026-07-28") {
+			if tt.code == "-32022" && !strings.Contains(valueAt(got[0].Error, "data", "supported"), "2026-07-28") {
 				t.Errorf("no versions in %s", got[0].Raw)
 			}
 		})
@@ -110,7 +110,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 
 // echo answers tools/call with its arguments, after progress that tells them, too.
 func echo(c Client, m protocol.Message) {
-	token, arguments := member(m.Params, "_meta", "progressToken"), member(m.Params, "arguments")
+	token, arguments := valueAt(m.Params, "_meta", "progressToken"), valueAt(m.Params, "arguments")
 	if token != "" {
 		_ = c.Write(protocol.NewProgress(jsontext.Value(token), 1, arguments))
 	}
@@ -135,10 +135,10 @@ func TestNothingCrossesBetweenRequests(t *testing.T) {
 						t.Errorf("%d %s", status, raws(got))
 						return
 					}
-					if p := got[0]; member(p.Params, "progressToken") != "1" || member(p.Params, "message") != string(protocol.Quote(mark)) {
+					if p := got[0]; valueAt(p.Params, "progressToken") != "1" || valueAt(p.Params, "message") != string(protocol.Quote(mark)) {
 						t.Errorf("progress of %s: %s", mark, p.Raw)
 					}
-					if a := got[1]; string(a.ID) != id || member(a.Result, "structuredContent") != mark {
+					if a := got[1]; string(a.ID) != id || valueAt(a.Result, "structuredContent") != mark {
 						t.Errorf("answer to %s %s: %s", id, mark, a.Raw)
 					}
 				}
@@ -158,7 +158,7 @@ func TestSubscriptionsAreTheirSendersOwn(t *testing.T) {
 	both.Add(2)
 	s.answers["subscriptions/listen"] = func(c Client, m protocol.Message) {
 		tagged := func(id string) jsontext.Value {
-			return fmt.Appendf(nil, `{"mark":%s,"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, member(m.Params, "mark"), id)
+			return fmt.Appendf(nil, `{"mark":%s,"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, valueAt(m.Params, "mark"), id)
 		}
 		_ = c.Write(protocol.NewNotification("notifications/subscriptions/acknowledged", tagged(string(m.ID))))
 		both.Done()
@@ -187,7 +187,7 @@ func TestSubscriptionsAreTheirSendersOwn(t *testing.T) {
 				if m.Kind == protocol.Response {
 					body = m.Result
 				}
-				if member(body, "_meta", protocol.MetaSubscription) != `"sub"` || member(body, "mark") != mark {
+				if valueAt(body, "_meta", protocol.MetaSubscription) != `"sub"` || valueAt(body, "mark") != mark {
 					t.Errorf("of %s: %s", mark, m.Raw)
 				}
 			}
@@ -201,12 +201,12 @@ func TestSubscriptionsAreTheirSendersOwn(t *testing.T) {
 func TestHangingUpCancels(t *testing.T) {
 	s := newStub()
 	s.answers["tools/call"] = func(c Client, m protocol.Message) {
-		_ = c.Write(protocol.NewProgress(jsontext.Value(member(m.Params, "_meta", "progressToken")), 1, ""))
+		_ = c.Write(protocol.NewProgress(jsontext.Value(valueAt(m.Params, "_meta", "progressToken")), 1, ""))
 	}
 	c := modernClient(t, s, Options{KeepAlive: 5 * time.Millisecond})
 	ctx, hangUp := context.WithCancel(t.Context())
 	resp := c.ask(ctx, http.MethodPost, modernBody("1", "tools/call", `"name":"echo"`, `"progressToken":"t"`), modern("tools/call", "echo")...)
-	if m, err := events(resp.Body).next(); err != nil || member(m.Params, "progressToken") != `"t"` {
+	if m, err := events(resp.Body).next(); err != nil || valueAt(m.Params, "progressToken") != `"t"` {
 		t.Fatalf("got %s %v", m.Raw, err)
 	}
 	_, _ = c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, modern("notifications/cancelled", "")...)
@@ -236,7 +236,7 @@ func TestToolsThatCannotBeCalledOverHTTPAreLeftOut(t *testing.T) {
 			list += `,{"name":"` + name + `","inputSchema":` + in + `}`
 		}
 		s.answers["tools/list"] = func(c Client, m protocol.Message) { // the broken ones on the second page
-			if member(m.Params, "cursor") == "" {
+			if valueAt(m.Params, "cursor") == "" {
 				result(`{"tools":[],"nextCursor":"2","ttlMs":5}`)(c, m)
 				return
 			}
@@ -256,7 +256,7 @@ func TestToolsThatCannotBeCalledOverHTTPAreLeftOut(t *testing.T) {
 		}
 		status, got := c.post(modernBody("1", "tools/list", `"cursor":"2"`), modern("tools/list", "")...)
 		page, err := protocol.ParseToolPage(got[0].Result)
-		if status != http.StatusOK || err != nil || len(page.Tools) != 1 || page.Tools[0].Name != "good" || member(got[0].Result, "ttlMs") != "5" {
+		if status != http.StatusOK || err != nil || len(page.Tools) != 1 || page.Tools[0].Name != "good" || valueAt(got[0].Result, "ttlMs") != "5" {
 			t.Errorf("%d %s", status, raws(got))
 		}
 		mu.Lock()

@@ -224,8 +224,8 @@ func codeOf(m protocol.Message) string {
 	return string(members["code"])
 }
 
-// member is a value inside JSON objects.
-func member(v jsontext.Value, path ...string) string {
+// valueAt is a value inside JSON objects.
+func valueAt(v jsontext.Value, path ...string) string {
 	for _, name := range path {
 		members, err := protocol.Members(v)
 		if err != nil {

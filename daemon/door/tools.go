@@ -160,8 +160,11 @@ func listParams(m protocol.Message, cursor jsontext.Value) (jsontext.Value, erro
 			return nil, err
 		}
 	}
-	if cursor != nil {
-		return protocol.With(params, "cursor", cursor)
+	switch {
+	case cursor == nil:
+		return params, nil
+	case params == nil:
+		params = jsontext.Value("{}")
 	}
-	return params, nil
+	return protocol.With(params, "cursor", cursor)
 }
