@@ -51,7 +51,6 @@ const long = 20 * time.Second
 type peer struct {
 	t    *testing.T
 	conn *Conn
-	mu   sync.Mutex
 	seen []protocol.Message // all that came and was not asked for by id
 	in   chan item
 }

@@ -328,18 +328,13 @@ func (c *Conn) isLost() bool {
 	return c.loss != nil
 }
 
-// deliver hands a message to the reader and reports whether it was taken before ctx ended.
-func (c *Conn) deliver(ctx context.Context, m protocol.Message) bool {
-	return c.put(ctx, item{message: m})
-}
+// deliver hands a message to the reader, unless ctx ends first.
+func (c *Conn) deliver(ctx context.Context, m protocol.Message) { c.put(ctx, item{message: m}) }
 
-func (c *Conn) put(ctx context.Context, i item) bool {
+func (c *Conn) put(ctx context.Context, i item) {
 	select {
 	case c.in <- i:
-		return true
 	case <-ctx.Done():
-		return false
 	case <-c.ctx.Done():
-		return false
 	}
 }

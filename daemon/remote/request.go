@@ -38,6 +38,11 @@ func (c *Conn) request(k *call) {
 	if !k.taken.CompareAndSwap(false, true) {
 		return
 	}
+	c.exchange(k, header)
+}
+
+// exchange sends k and takes what comes of it.
+func (c *Conn) exchange(k *call, header http.Header) {
 	stop := within(c.opt.Limits.Answer, k.cancel, errTooSlow)
 	res, err := c.do(k.ctx, http.MethodPost, c.target(), k.message.Raw, header)
 	stop()
@@ -178,6 +183,7 @@ func (c *Conn) refused(k *call, res *http.Response) {
 	switch {
 	case c.forgotten(res, said, ok):
 		c.lose(fmt.Sprintf("the server answered %d to its id", res.StatusCode), k.message.ID)
+	case ok && k.version != "" && errorCode(said) == protocol.CodeHeaderMismatch && c.corrected(k):
 	case ok && (said.ID == "" || said.ID == k.message.ID):
 		c.answer(protocol.NewErrorAnswer(k.message.ID, said.Error))
 	case k.message.Method == protocol.MethodInitialize && c.mayBeOld(res) && c.fallBack(k):

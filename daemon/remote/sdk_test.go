@@ -64,6 +64,7 @@ func TestALegacySessionIsHeardAndEnded(t *testing.T) {
 func TestALegacyServerAsks(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
 	server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		//nolint:staticcheck // Legacy servers go on asking.
 		res, err := req.Session.ListRoots(ctx, nil)
 		if err != nil {
 			return nil, err
@@ -114,6 +115,27 @@ func TestModernServers(t *testing.T) {
 				if r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Mcp-Method") == "" {
 					t.Errorf("headers of a modern request: %v", r.Header)
 				}
+			}
+		})
+	}
+}
+
+func TestACallBeforeAnyListIsSentAgainWithItsHeaders(t *testing.T) {
+	for name, opt := range map[string]mcp.StreamableHTTPOptions{
+		"streams": {Stateless: true}, "JSON": {Stateless: true, JSONResponse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, w := serve(t, sdkHandler(sdkServer(), opt))
+			p := dialPeer(t, Options{URL: url})
+			if m := p.ask("1", "tools/call", modern(`"name":"where","arguments":{"region":"north"}`)); m.Result == nil {
+				t.Errorf("tools/call: %s", m.Raw)
+			}
+			if len(p.seen) > 0 {
+				t.Errorf("the session saw %s", p.seen[0].Raw)
+			}
+			posts := w.of("POST")
+			if n := len(posts); n != 3 || posts[2].Header.Get("Mcp-Param-Region") != "north" {
+				t.Errorf("%d POST, the last with %v", n, posts[n-1].Header)
 			}
 		})
 	}

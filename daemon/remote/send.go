@@ -125,10 +125,11 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
-	taken    atomic.Bool   // by the first who sends it, or cancels it before
-	once     sync.Once     // closes onWire
-	onWire   chan struct{} // closed when the request is written
-	answered chan struct{} // the oldest transport: the answer came
+	corrected bool          // it was refused for its headers, and sent again
+	taken     atomic.Bool   // by the first who sends it, or cancels it before
+	once      sync.Once     // closes onWire
+	onWire    chan struct{} // closed when the request is written
+	answered  chan struct{} // the oldest transport: the answer came
 }
 
 func newCall(ctx context.Context, m protocol.Message) *call {

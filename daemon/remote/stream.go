@@ -45,7 +45,7 @@ func (at *cursor) wait(n int) time.Duration {
 	}
 	d = min(max(d, minRetry)<<min(n, 6), maxRetry)
 	if n > 0 {
-		d += rand.N(d/4 + 1)
+		d += rand.N(d/4 + 1) //nolint:gosec // So that clients of one server do not all come back at once.
 	}
 	return d
 }
@@ -70,11 +70,9 @@ func (c *Conn) stream(k *call, body io.ReadCloser) {
 			futile = 0
 		}
 		body.Close()
-		res := c.resume(k, &at, &futile)
-		if res == nil {
+		if body = c.resume(k, &at, &futile); body == http.NoBody {
 			return
 		}
-		body = res.Body
 	}
 }
 
@@ -99,35 +97,35 @@ func carries(e protocol.Event) bool {
 	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message")
 }
 
-// resume takes k's stream up again; nil when that came to nothing, which k then knows.
-func (c *Conn) resume(k *call, at *cursor, futile *int) *http.Response {
+// resume takes k's stream up again; http.NoBody when that came to nothing, which k then knows.
+func (c *Conn) resume(k *call, at *cursor, futile *int) io.ReadCloser {
 	for ; *futile <= maxFutile; *futile++ {
 		select {
 		case <-time.After(at.wait(*futile)):
 		case <-k.ctx.Done():
-			return nil
+			return http.NoBody
 		}
 		res, err := c.get(k.ctx, k.cancel, at.last)
 		switch {
 		case err != nil && k.ctx.Err() != nil:
 			c.failed(k, err)
-			return nil
+			return http.NoBody
 		case err != nil:
 			continue
 		case c.gone(res):
 			res.Body.Close()
 			c.lose("the server answered 404 to its id", "")
-			return nil
+			return http.NoBody
 		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
 			*futile++ // until something new comes
-			return res
+			return res.Body
 		case res.StatusCode < 500 && res.StatusCode != http.StatusTooManyRequests:
 			*futile = maxFutile
 		}
 		discard(res)
 	}
 	c.fail(k, fmt.Sprintf("broke off its answer to %s and does not take it up again; whether it was carried out is not known", k.message.Method))
-	return nil
+	return http.NoBody
 }
 
 // get asks for a stream. The caller closes its body.

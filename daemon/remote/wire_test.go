@@ -207,9 +207,11 @@ func TestAnswers(t *testing.T) {
 			rw.WriteHeader(401)
 		}, "declare a header"},
 		"a redirect elsewhere": {func(rw http.ResponseWriter, r *http.Request) {
-			http.Redirect(rw, r, "http://127.0.0.1:1/x?key=zzz", 307)
+			http.Redirect(rw, r, "http://127.0.0.1:1/x?key=zzz", http.StatusTemporaryRedirect)
 		}, "not followed"},
-		"a redirect in circles":              {func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, r.URL.Path, 308) }, "not followed"},
+		"a redirect in circles": {func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, r.URL.Path, http.StatusPermanentRedirect)
+		}, "not followed"},
 		"a hundred thousand bytes of header": {func(rw http.ResponseWriter, _ *http.Request) { rw.Header().Set("X", strings.Repeat("x", 100_000)) }, "whether it was carried out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -161,10 +161,16 @@ func TestRedirectsStayWithinTheirOrigin(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached.Add(1) }))
 	defer elsewhere.Close()
 	mux := http.NewServeMux()
-	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) })
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", 307) })
-	mux.HandleFunc("/get", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/here", 302) })
-	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/here", 308) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/loop", http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/get", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/here", http.StatusFound) })
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/here", http.StatusPermanentRedirect)
+	})
 	mux.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		io.WriteString(w, r.Method+" "+string(body))
@@ -177,7 +183,7 @@ func TestRedirectsStayWithinTheirOrigin(t *testing.T) {
 		path string
 		want int
 		body string
-	}{{"/away", 307, ""}, {"/loop", 307, ""}, {"/get", 302, ""}, {"/moved", 200, "POST x"}} {
+	}{{"/away", 307, ""}, {"/loop", http.StatusTemporaryRedirect, ""}, {"/get", 302, ""}, {"/moved", 200, "POST x"}} {
 		res, err := client.Post(server.URL+test.path, "text/plain", strings.NewReader("x"))
 		if err != nil {
 			t.Fatal(err)

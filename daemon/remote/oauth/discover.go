@@ -64,6 +64,8 @@ type found struct {
 
 // discover asks the server, then the authorization server it names, for their metadata.
 func (l *Login) discover(ctx context.Context, c challenge) (found, error) {
+	ctx, cancel := context.WithTimeout(ctx, machineTime)
+	defer cancel()
 	s := l.config()
 	resource, err := l.resource(ctx, s, c)
 	if err != nil {

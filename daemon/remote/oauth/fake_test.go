@@ -99,6 +99,7 @@ type worldOptions struct {
 	iss         string // what to answer as iss; "" for none, "right" for the right one
 	advertise   bool   // that iss is sent
 	scope       string // what the challenge asks for
+	metadataAt  string // where the challenge says the metadata are
 	noMetadata  bool   // the server has no metadata of its own
 	resource    string // what they say the resource is; "" for the truth
 	page        string // the authorization endpoint; "" for the right one
@@ -156,6 +157,9 @@ func (w *world) server(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok || w.opts.useless:
 		challenge := "Bearer"
+		if w.opts.metadataAt != "" {
+			challenge += fmt.Sprintf(` resource_metadata=%q`, w.opts.metadataAt)
+		}
 		if w.opts.scope != "" {
 			challenge += fmt.Sprintf(` scope=%q`, w.opts.scope)
 		}

@@ -71,6 +71,8 @@ var (
 const (
 	patience = 5 * time.Minute
 	cooling  = 30 * time.Second
+	// machineTime bounds what no person has a part in.
+	machineTime = 30 * time.Second
 	// early is how long before its end a token is renewed.
 	early = 30 * time.Second
 	// lately is how old a token may be for its refusal to be no matter of age.

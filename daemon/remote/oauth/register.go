@@ -76,6 +76,8 @@ func (l *Login) known(issuer string) (client, bool) {
 
 // register registers a client (RFC 7591) and keeps it.
 func (l *Login) register(ctx context.Context, f found, redirect string) (client, error) {
+	ctx, cancel := context.WithTimeout(ctx, machineTime)
+	defer cancel()
 	got, err := oauthex.RegisterClient(ctx, f.meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		RedirectURIs:            []string{redirect},
 		TokenEndpointAuthMethod: wantedMethod(f.meta.TokenEndpointAuthMethodsSupported),

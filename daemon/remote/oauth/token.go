@@ -43,6 +43,8 @@ func (t *token) refreshed(ctx context.Context, c *http.Client) (*token, error) {
 
 // request asks the token endpoint, and takes what it answers.
 func (t *token) request(ctx context.Context, c *http.Client, form url.Values) error {
+	ctx, cancel := context.WithTimeout(ctx, machineTime)
+	defer cancel()
 	form.Set("client_id", t.client.id)
 	if t.client.method == methodPost {
 		form.Set("client_secret", t.client.secret.open())
