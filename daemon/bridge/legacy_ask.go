@@ -232,7 +232,7 @@ func (t *toLegacy) serverWithdraws(id protocol.ID) {
 // urlRequired makes the error -32042, which the modern era does not have, a question: the pages it
 // names are to be opened, and the call is repeated. It reports whether the call has been answered.
 func (t *toLegacy) urlRequired(c *legacyCall, object jsontext.Value) bool {
-	pages, _ := elements(at(object, "data", "elicitations"))
+	pages := elements(at(object, "data", "elicitations"))
 	if len(pages) == 0 || len(pages) > t.o.Questions {
 		return false
 	}

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -186,85 +185,4 @@ func TestClocksStopWithTheServer(t *testing.T) {
 			t.Errorf("got %s after the end", m.Raw)
 		}
 	})
-}
-
-// FuzzBridges lets a client and a server say what they want, a line each in turn as the first byte
-// has it, over both bridges.
-func FuzzBridges(f *testing.F) {
-	for _, s := range seeds(f) {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, script []byte) {
-		modern, legacy := newToModern(fuzzOptions), newToLegacy(fuzzOptions)
-		modern.link = newLink(newFakeServer(), fuzzOptions, modern)
-		legacy.link = newLink(newFakeServer(), fuzzOptions, legacy)
-		for _, l := range []*link{modern.link, legacy.link} {
-			fuzz(t, l, script)
-		}
-		if len(modern.calls) == 0 && modern.held != 0 || modern.held < 0 || len(modern.asked) > fuzzOptions.Questions {
-			t.Errorf("%d calls, %d bytes held, %d questions", len(modern.calls), modern.held, len(modern.asked))
-		}
-		if kept := len(legacy.calls) + len(legacy.suspended) + len(legacy.waiting); kept == 0 && legacy.held != 0 || legacy.held < 0 || len(legacy.askers) > kept {
-			t.Errorf("%d calls, %d bytes held, %d askers", kept, legacy.held, len(legacy.askers))
-		}
-	})
-}
-
-var fuzzOptions = Options{Calls: 4, Suspended: 2, Rounds: 2, Questions: 3, Subscriptions: 2, Bytes: 4096}.withDefaults()
-
-func fuzz(t *testing.T, l *link, script []byte) {
-	open := map[protocol.ID]int{}
-	for line := range bytes.Lines(script) {
-		who, raw := line[0], bytes.TrimSpace(line[1:])
-		m, err := protocol.Parse(raw)
-		if err != nil {
-			continue
-		}
-		switch who {
-		case 'c':
-			if m.Kind == protocol.Request {
-				open[m.ID]++
-			}
-			if m.Kind == protocol.Batch {
-				return // it is counted nowhere
-			}
-			_ = l.Write(raw)
-		case 's':
-			l.receive(received{m: m})
-		}
-		for l.toClient != nil {
-			m, err, ok := l.next()
-			if !ok || err != nil {
-				break
-			}
-			if _, err := protocol.Parse(m.Raw); err != nil {
-				t.Fatalf("the client is sent %s: %v", m.Raw, err)
-			}
-			if m.Kind == protocol.Response && m.ID != "" {
-				if open[m.ID]--; open[m.ID] < 0 {
-					t.Fatalf("an answer to nothing: %s", m.Raw)
-				}
-			}
-		}
-	}
-	l.receive(received{err: errors.New("the end")})
-}
-
-// seeds are the transcripts, as scripts.
-func seeds(f *testing.F) [][]byte {
-	var all [][]byte
-	for _, lines := range transcripts(f) {
-		var script []byte
-		for line := range strings.Lines(shorthand.Replace(lines)) {
-			who, what, _ := strings.Cut(line, " ")
-			switch who {
-			case "client>":
-				script = append(append(script, 'c'), what...)
-			case "server>":
-				script = append(append(script, 's'), what...)
-			}
-		}
-		all = append(all, script)
-	}
-	return all
 }

@@ -118,7 +118,7 @@ func (t *toModern) takeBack(c *modernCall) {
 // legacyTools is the tools without an outputSchema that is not of an object: up to 2025-11-25 there
 // is none, and clients refuse the whole list for it.
 func legacyTools(list jsontext.Value) (jsontext.Value, error) {
-	tools, _ := elements(list) // whatever else it is, it is the client's to judge
+	tools := elements(list) // whatever else it is, it is the client's to judge
 	changed := false
 	for i, tool := range tools {
 		schema := at(tool, "outputSchema")

@@ -127,19 +127,19 @@ func withParams(m protocol.Message, params jsontext.Value) protocol.Message {
 	return with
 }
 
-// elements are those of an array, each as its bytes are; ok is false when v is none.
-func elements(v jsontext.Value) (all []jsontext.Value, ok bool) {
+// elements are those of an array, each as its bytes are; none when v is no array.
+func elements(v jsontext.Value) []jsontext.Value {
+	var all []jsontext.Value
 	if v == nil || v.Kind() != '[' || json.Unmarshal(v, &all) != nil {
-		return nil, false
+		return nil
 	}
-	return all, true
+	return all
 }
 
 // texts are the strings of an array; what is no string in it is left out.
 func texts(v jsontext.Value) []string {
-	all, _ := elements(v)
 	var out []string
-	for _, s := range all {
+	for _, s := range elements(v) {
 		if s.Kind() == '"' {
 			out = append(out, protocol.Text(s))
 		}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,4 +206,36 @@ func askedByLegacy(t *testing.T, events []event, capabilities string) {
 	if got := names(members(at(jsontext.Value(again), "result", "inputRequests"))); len(got) != 2 {
 		t.Errorf("then the owner sees %s, want the two other questions", again)
 	}
+}
+
+// TestAttacks is what a server asks that may not.
+func TestAttacks(t *testing.T) {
+	t.Run("attack_H13", func(t *testing.T) {
+		undeclared := []string{methodSample, methodRoots, methodElicit}
+		t.Run("a legacy server is refused", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := handshaken(t, Options{})
+				p.line(`client> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a",` + bare + `}}`)
+				p.answers(func(protocol.Message) string { return "" })
+				for _, method := range undeclared {
+					p.line(`server> {"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{}}`)
+					p.line(`server< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the client does not support ` + method + ` here"}}`)
+				}
+				p.over()
+			})
+		})
+		t.Run("a modern server is not heard", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				p := newPlay(t, ToModern, Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+				for _, method := range undeclared {
+					p.line(`server> {"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{}}`)
+				}
+				p.over()
+				if strings.Count(log.String(), "its request was dropped") != len(undeclared) {
+					t.Errorf("the log says\n%s", log.String())
+				}
+			})
+		})
+	})
 }
