@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,11 +25,10 @@ type stage struct {
 	code  int
 	words string
 
-	mu                  sync.Mutex // guards the fields below
-	started, now, peak  int
-	failing             error
-	times               []time.Time
-	byGroup, byGroupMax map[string]int
+	mu                 sync.Mutex // guards the fields below
+	started, now, peak int
+	failing            error
+	times              []time.Time
 }
 
 func (st *stage) Start(_ context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
@@ -496,14 +496,14 @@ func TestAfterASuspend(t *testing.T) {
 			var mu sync.Mutex
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
-			checked := 0
+			var checked atomic.Int32
 			go func() {
 				done <- Resumed(ctx, func() time.Duration {
 					mu.Lock()
 					defer mu.Unlock()
 					return slept
 				}, func() {
-					checked++
+					checked.Add(1)
 					s.Check(ctx, func(_ context.Context, i *Instance) error {
 						if i == deaf {
 							return errors.New("no answer to ping")
@@ -513,15 +513,16 @@ func TestAfterASuspend(t *testing.T) {
 				})
 			}()
 			time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
-			if checked != 0 {
-				t.Errorf("checked %d times without a suspend", checked)
+			if n := checked.Load(); n != 0 {
+				t.Errorf("checked %d times without a suspend", n)
 			}
 			mu.Lock()
 			slept = 8 * time.Hour
 			mu.Unlock()
 			time.Sleep(2 * lookEvery) //nolint:forbidigo // the bubble's clock
-			if checked != 1 || deaf.Now().State != sandbox.Stopped || well.Now().State != sandbox.Ready {
-				t.Errorf("checked %d times; deaf is %s, well is %s", checked, deaf.Now().State, well.Now().State)
+			synctest.Wait()
+			if checked.Load() != 1 || deaf.Now().State != sandbox.Stopped || well.Now().State != sandbox.Ready {
+				t.Errorf("checked %d times; deaf is %s, well is %s", checked.Load(), deaf.Now().State, well.Now().State)
 			}
 			if h := s.standingHealth("srv"); h.failed != 0 {
 				t.Errorf("a suspend is no strike: %+v", h)

@@ -35,6 +35,7 @@ type wireCall struct {
 	Sentence      string                `json:"sentence,omitempty"`
 	Arguments     jsontext.Value        `json:"arguments,omitempty"` // redacted and bounded
 	ArgumentsSize int                   `json:"arguments_size"`      // bytes, as sent
+	Continues     approvals.CallID      `json:"continues,omitempty"` // the interrupted call that this one takes up
 }
 
 type wireDecision struct {
@@ -116,7 +117,7 @@ func (s *Store) toWire(c approvals.Call, limit int) wireCall {
 		ID: c.ID, At: c.At.UTC(), Session: c.Session, UID: c.Principal.UID, Client: c.Principal.Client, Token: c.Principal.Token,
 		Label: clip(c.Label), Server: c.Server, Spec: c.Spec, Instance: c.Instance, Workspace: c.Workspace,
 		Mode: c.Mode, Tool: clip(c.Tool), Pin: c.Pin, Class: c.Class, ClassWhy: clip(c.ClassWhy),
-		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments),
+		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments), Continues: c.Continues,
 	}
 }
 
@@ -125,7 +126,7 @@ func (w wireCall) call() approvals.Call {
 		ID: w.ID, At: w.At, Session: w.Session, Principal: approvals.Principal{UID: w.UID, Client: w.Client, Token: w.Token},
 		Label: w.Label, Server: w.Server, Spec: w.Spec, Instance: w.Instance, Workspace: w.Workspace,
 		Mode: w.Mode, Tool: w.Tool, Pin: w.Pin, Class: w.Class, ClassWhy: w.ClassWhy,
-		Sentence: w.Sentence, Arguments: w.Arguments,
+		Sentence: w.Sentence, Arguments: w.Arguments, Continues: w.Continues,
 	}
 }
 
