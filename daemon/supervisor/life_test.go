@@ -368,9 +368,14 @@ func TestLimitsOfAnAgent(t *testing.T) {
 				})
 			}
 			sessions.Wait()
+			if err := s.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			if st.started != 100 || st.peak > 3 || len(s.Instances("")) != 0 {
 				t.Errorf("%d started, %d at a time, %d left", st.started, st.peak, len(s.Instances("")))
 			}
+			s.slots.mu.Lock()
+			defer s.slots.mu.Unlock()
 			if len(s.slots.used) != 0 || len(s.slots.total) != 0 {
 				t.Errorf("slots left: %v, %v", s.slots.used, s.slots.total)
 			}
