@@ -84,13 +84,15 @@ func (l Limits) orDefaults() Limits {
 const maxPending = 1024
 
 // Client is the guarded HTTP client for a server's URL, for its Conn and for everything about its
-// login alike. Inside and Proxy are as in dial.Rules. The caller closes its idle connections.
-func Client(rawURL string, inside, proxy bool) (*http.Client, error) {
+// login alike. The URL's host is declared by that; rules may declare more, an authorization server
+// of the person's own network for instance. The caller closes its idle connections.
+func Client(rawURL string, rules dial.Rules) (*http.Client, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	return dial.New(dial.Rules{Declared: []string{u.Hostname()}, Inside: inside, Proxy: proxy}, nil).Client(), nil
+	rules.Declared = append(rules.Declared[:len(rules.Declared):len(rules.Declared)], u.Hostname())
+	return dial.New(rules, nil).Client(), nil
 }
 
 // parseURL refuses what no server is declared with. The error does not repeat the URL, which may
@@ -164,7 +166,7 @@ func Open(ctx context.Context, opt Options) (*Conn, error) {
 		return nil, fmt.Errorf("open server %s: %w", opt.Name, err)
 	}
 	if opt.Client == nil {
-		if opt.Client, err = Client(opt.URL, false, false); err != nil {
+		if opt.Client, err = Client(opt.URL, dial.Rules{}); err != nil {
 			return nil, err
 		}
 	}
@@ -210,7 +212,7 @@ func (c *Conn) Write(raw []byte) error {
 	case c.err != nil:
 		return c.err
 	case c.loss != nil:
-		return c.loss
+		return &protocol.LostError{Err: c.loss.Err}
 	case c.closing:
 		return io.ErrClosedPipe
 	case c.pending >= maxPending:

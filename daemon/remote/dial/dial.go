@@ -25,6 +25,7 @@ import (
 const (
 	connectTime   = 10 * time.Second
 	handshakeTime = 10 * time.Second
+	pingTime      = 30 * time.Second
 	// maxAddresses is how many addresses of one name are tried.
 	maxAddresses = 8
 	// maxHeaders bounds an answer's headers, in bytes.
@@ -177,6 +178,8 @@ func (d *Dialer) Transport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
+		// A stream nothing comes on for hours is not told from a dead connection otherwise.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: pingTime},
 	}
 	if d.rules.Proxy {
 		t.Proxy = d.proxy

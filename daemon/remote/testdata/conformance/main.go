@@ -19,6 +19,7 @@ import (
 
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/daemon/remote"
+	"github.com/garita-dev/garita/daemon/remote/dial"
 	"github.com/garita-dev/garita/daemon/remote/oauth"
 )
 
@@ -167,7 +168,7 @@ type wire struct {
 }
 
 func newWire(url string, h hints) (*wire, error) {
-	client, err := remote.Client(url, false, false)
+	client, err := remote.Client(url, dial.Rules{})
 	if err != nil {
 		return nil, err
 	}
