@@ -43,8 +43,8 @@ type owned struct {
 // flight is a request to a server that was not answered.
 type flight struct {
 	number string
-	member *member
-	pipe   *pipe
+	name   string // the server's
+	run    *run
 	id     protocol.ID           // of the client, whose request it is
 	token  string                // its progress token
 	listen *listening            // it is part of a subscription
@@ -53,7 +53,7 @@ type flight struct {
 
 // question is a request of a server to the client.
 type question struct {
-	pipe  *pipe
+	run   *run
 	id    protocol.ID
 	token jsontext.Value
 }
@@ -83,8 +83,8 @@ func serveAll(ctx context.Context, o Options, a Access, c Client) error {
 func (x *all) close() {
 	for _, m := range x.members {
 		m.mu.Lock()
-		if m.pipe != nil {
-			_ = m.pipe.Close()
+		if m.run != nil {
+			_ = m.run.pipe.Close()
 		}
 		m.mu.Unlock()
 	}
@@ -116,18 +116,18 @@ func (x *all) forget(f *flight) {
 }
 
 // ended answers what a server leaves unanswered.
-func (x *all) ended(p *pipe, err error) {
+func (x *all) ended(r *run) {
 	x.mu.Lock()
 	var left []*flight
 	for number, f := range x.flights {
-		if f.pipe == p {
+		if f.run == r {
 			left = append(left, f)
 			delete(x.flights, number)
 		}
 	}
 	x.mu.Unlock()
 	for _, f := range left {
-		answer, err := protocol.Parse(protocol.NewError(protocol.ID(f.number), protocol.CodeInternal, f.member.name+": "+why(err)))
+		answer, err := protocol.Parse(protocol.NewError(protocol.ID(f.number), protocol.CodeInternal, f.name+": "+r.why().Error()))
 		if err == nil {
 			x.answer(f, answer)
 		}
@@ -167,7 +167,7 @@ func (x *all) answered(m protocol.Message) {
 	delete(x.asked, string(m.ID))
 	x.mu.Unlock()
 	if ok {
-		_ = q.pipe.send(x.ctx, m.WithID(q.id))
+		_ = q.run.pipe.send(x.ctx, m.WithID(q.id))
 	}
 }
 
@@ -181,18 +181,18 @@ func (x *all) notified(m protocol.Message) {
 	case protocol.MethodProgress:
 		x.progressed(m)
 	default:
-		x.each(func(_ *member, p *pipe) { _ = p.send(x.ctx, m) })
+		x.each(func(r *run) { _ = r.pipe.send(x.ctx, m) })
 	}
 }
 
 // each calls f for each server that runs.
-func (x *all) each(f func(*member, *pipe)) {
+func (x *all) each(f func(*run)) {
 	for _, m := range x.members {
 		m.mu.Lock()
-		p := m.pipe
+		r := m.run
 		m.mu.Unlock()
-		if p != nil && !p.isGone() {
-			f(m, p)
+		if r != nil && !r.pipe.isGone() {
+			f(r)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (x *all) cancelled(id protocol.ID, params jsontext.Value) {
 			continue
 		}
 		if m, err := protocol.Parse(protocol.NewNotification(protocol.MethodCancelled, p)); err == nil {
-			_ = f.pipe.send(x.ctx, m)
+			_ = f.run.pipe.send(x.ctx, m)
 		}
 		x.forget(f)
 	}
@@ -232,27 +232,27 @@ func (x *all) progressed(m protocol.Message) {
 		return
 	}
 	if params, err := protocol.Replace(m.Params, "progressToken", q.token); err == nil {
-		_ = q.pipe.send(x.ctx, m.WithBody(params))
+		_ = q.run.pipe.send(x.ctx, m.WithBody(params))
 	}
 }
 
 // fromServer takes one message of a server.
-func (x *all) fromServer(m *member, p *pipe, msg protocol.Message) {
+func (x *all) fromServer(r *run, msg protocol.Message) {
 	switch msg.Kind {
 	case protocol.Response:
 		x.mu.Lock()
 		f := x.flights[string(msg.ID)]
-		if f != nil && f.pipe == p {
+		if f != nil && f.run == r {
 			delete(x.flights, f.number)
 		}
 		x.mu.Unlock()
-		if f != nil && f.pipe == p {
+		if f != nil && f.run == r {
 			x.answer(f, msg)
 		}
 	case protocol.Request:
-		x.question(p, msg)
+		x.question(r, msg)
 	case protocol.Notification:
-		x.tell(m, p, msg)
+		x.tell(r, msg)
 	case protocol.Batch: // the session behind a server takes batches apart
 	}
 }
@@ -270,8 +270,8 @@ func (x *all) answer(f *flight, m protocol.Message) {
 }
 
 // question passes a server's request to the client, under a number of ours.
-func (x *all) question(p *pipe, m protocol.Message) {
-	q := question{pipe: p, id: m.ID, token: progressToken(m.Params)}
+func (x *all) question(r *run, m protocol.Message) {
+	q := question{run: r, id: m.ID, token: progressToken(m.Params)}
 	x.mu.Lock()
 	number := x.next()
 	x.asked[number] = q
@@ -287,25 +287,25 @@ func (x *all) question(p *pipe, m protocol.Message) {
 }
 
 // tell passes a server's notification on, if it is the server's to send.
-func (x *all) tell(m *member, p *pipe, msg protocol.Message) {
+func (x *all) tell(r *run, msg protocol.Message) {
 	switch msg.Method {
 	case protocol.MethodProgress:
-		if !x.progresses(p, msg) {
+		if !x.progresses(r, msg) {
 			return
 		}
 	case protocol.MethodCancelled:
-		x.withdrawn(p, msg)
+		x.withdrawn(r, msg)
 		return
 	}
 	if meta, err := protocol.Meta(msg.Params); err == nil && meta[protocol.MetaSubscription] != nil {
-		x.subscribed(p, msg, meta[protocol.MetaSubscription])
+		x.subscribed(r, msg, meta[protocol.MetaSubscription])
 		return
 	}
 	x.write(msg.Raw)
 }
 
 // progresses tells whether the server works for a request with that progress token.
-func (x *all) progresses(p *pipe, m protocol.Message) bool {
+func (x *all) progresses(r *run, m protocol.Message) bool {
 	members, err := protocol.Members(m.Params, "progressToken")
 	if err != nil {
 		return false
@@ -313,7 +313,7 @@ func (x *all) progresses(p *pipe, m protocol.Message) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, f := range x.flights {
-		if f.pipe == p && f.token != "" && f.token == string(members["progressToken"]) {
+		if f.run == r && f.token != "" && f.token == string(members["progressToken"]) {
 			return true
 		}
 	}
@@ -321,12 +321,12 @@ func (x *all) progresses(p *pipe, m protocol.Message) bool {
 }
 
 // withdrawn tells the client that a server does not wait for an answer any more.
-func (x *all) withdrawn(p *pipe, m protocol.Message) {
+func (x *all) withdrawn(r *run, m protocol.Message) {
 	id := protocol.Cancelled(m.Params)
 	x.mu.Lock()
 	number := ""
 	for n, q := range x.asked {
-		if q.pipe == p && q.id == id {
+		if q.run == r && q.id == id {
 			number = n
 			delete(x.asked, n)
 		}
@@ -425,7 +425,7 @@ func memberOf(v jsontext.Value, path ...string) jsontext.Value {
 
 // gather calls f for all servers at once, and says of each why it failed; nil for those that did not.
 func (x *all) gather(f func(context.Context, *member) error) []error {
-	ctx, cancel := context.WithTimeout(x.ctx, memberTime)
+	ctx, cancel := context.WithTimeout(x.ctx, x.o.Wait)
 	defer cancel()
 	errs := make([]error, len(x.members))
 	var wg sync.WaitGroup
@@ -460,7 +460,9 @@ func (x *all) initialize(m protocol.Message) (jsontext.Value, error) {
 	})
 	greetings := make([]jsontext.Value, len(x.members))
 	for i, mb := range x.members {
-		greetings[i] = mb.greeted()
+		if greetings[i] = mb.greeted(); greetings[i] == nil {
+			mb.leave()
+		}
 	}
 	capabilities, instructions := x.together(greetings, errs)
 	return fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"serverInfo":%s,"instructions":%s}`,
@@ -472,10 +474,11 @@ const serverInfo = `{"name":"garita","version":"1"}`
 
 // together is what all servers can do, and what they say of themselves. Those that failed are named.
 func (x *all) together(greetings []jsontext.Value, errs []error) (capabilities jsontext.Value, instructions string) {
-	capabilities = jsontext.Value("{}")
+	capabilities = jsontext.Value(`{"tools":{"listChanged":true}}`)
 	var words []string
 	for i, m := range x.members {
 		if errs[i] != nil {
+			capabilities = merge(capabilities, jsontext.Value(`{"prompts":{"listChanged":true},"resources":{"listChanged":true}}`)) // it may come yet
 			words = append(words, fmt.Sprintf("Server %q is not available: %v", m.name, errs[i]))
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -180,5 +181,61 @@ func TestASubscriptionAtAllServers(t *testing.T) {
 	m, err := events(resp.Body).next()
 	if err != nil || m.Method != "notifications/subscriptions/acknowledged" || valueAt(m.Params, "notifications", "toolsListChanged") != "true" || valueAt(m.Params, "_meta", protocol.MetaSubscription) != `"s"` {
 		t.Errorf("got %s %v", m.Raw, err)
+	}
+}
+
+func TestAServerThatIsSlowToStartComesLate(t *testing.T) {
+	f := one(nil)
+	f.reach["tok1"] = []string{"quick", "slow"}
+	release := make(chan struct{})
+	s := newStub()
+	s.answers["initialize"] = result(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}`)
+	f.servers = map[string]func(context.Context, Access, Client) error{
+		"quick": s.serve,
+		"slow": func(ctx context.Context, a Access, c Client) error {
+			<-release
+			return s.serve(ctx, a, c)
+		},
+	}
+	_, url := open(t, Options{Backend: f, Wait: 50 * time.Millisecond})
+	c := &client{t: t, url: url + "/mcp", token: "secret"}
+	status, got := c.post(strings.Replace(initialize, "2025-11-25", "2025-06-18", 1))
+	if status != http.StatusOK || !strings.Contains(valueAt(got[0].Result, "instructions"), "slow") {
+		t.Fatalf("%d %s", status, raws(got))
+	}
+	c.initialize("2025-06-18")
+	stream := events(c.ask(t.Context(), http.MethodGet, "").Body)
+	close(release)
+	if m, err := stream.next(); err != nil || m.Method != "notifications/tools/list_changed" {
+		t.Errorf("got %s %v", m.Raw, err)
+	}
+	until(t, "it is listed", func() bool {
+		_, got := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		return strings.Contains(raws(got), "slow__echo") && strings.Contains(raws(got), "quick__echo")
+	})
+}
+
+func TestAServerThatDiesIsStartedAgain(t *testing.T) {
+	f := one(nil)
+	f.servers = map[string]func(context.Context, Access, Client) error{"srv": func(ctx context.Context, a Access, c Client) error {
+		s := newStub()
+		s.answers["initialize"] = result(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}`)
+		s.answers["tools/call"] = func(c Client, _ protocol.Message) { _ = c.Close() } // it dies of it
+		return s.serve(ctx, a, c)
+	}}
+	_, url := open(t, Options{Backend: f})
+	c := &client{t: t, url: url + "/mcp", token: "secret"}
+	c.initialize("2025-06-18")
+	for n := range 3 {
+		if _, got := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); !strings.Contains(raws(got), "srv__echo") {
+			t.Errorf("run %d lists %s", n, raws(got))
+		}
+		_, got := c.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"srv__echo"}}`)
+		if len(got) != 1 || got[0].ID != "2" || codeOf(got[0]) != "-32603" || !strings.Contains(raws(got), "srv: ") {
+			t.Errorf("run %d: %s", n, raws(got))
+		}
+	}
+	if n := f.starts("srv"); n != 4 && n != 3 {
+		t.Errorf("%d starts", n)
 	}
 }

@@ -69,6 +69,7 @@ type Options struct {
 	Idle      time.Duration // a session without request and stream ends after; default 30 minutes
 	KeepAlive time.Duration // a comment on a silent stream at most every; default 15 s
 	Hold      time.Duration // a server's request waits for a stream so long; default 30 s
+	Wait      time.Duration // all servers together wait for a slow one; default 15 s
 	Sessions  int           // legacy sessions of one token; default 64
 }
 
@@ -80,6 +81,7 @@ func (o Options) withDefaults() Options {
 	o.Idle = or(o.Idle, 30*time.Minute)
 	o.KeepAlive = or(o.KeepAlive, 15*time.Second)
 	o.Hold = or(o.Hold, 30*time.Second)
+	o.Wait = or(o.Wait, 15*time.Second)
 	o.Sessions = or(o.Sessions, 64)
 	return o
 }

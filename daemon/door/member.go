@@ -5,121 +5,167 @@ import (
 	"errors"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/daemon/protocol"
 )
 
-// memberTime bounds how long one server may keep the others waiting, when all are asked.
-const memberTime = 60 * time.Second
-
 // member is one server in a session with all.
 type member struct {
 	x    *all
 	name string
 
-	starting sync.Mutex // held while it is started
-	mu       sync.Mutex
-	pipe     *pipe // nil before it was started
-	err      error // why the last run ended
-	greeting jsontext.Value
+	mu      sync.Mutex
+	run     *run // the last; nil before the first
+	leftOut bool // the client was greeted without it
 }
 
-// running is m's pipe; it is started, or started again, where it does not run. In the legacy era
-// the server is greeted as the client greeted us.
-func (m *member) running(ctx context.Context) (*pipe, error) {
-	m.starting.Lock()
-	defer m.starting.Unlock()
+// run is one session with a server.
+type run struct {
+	pipe  *pipe
+	ready chan struct{} // closed when it can be asked, or never will be
+
+	greeting jsontext.Value // its answer to initialize, once ready; nil in the modern era
+	failed   error          // why it never will be, once ready
+
+	mu  sync.Mutex
+	err error // why it ended
+}
+
+// running is m's run, once it can be asked; it is started, or started again, where it does not run.
+// One that takes longer than ctx goes on starting.
+func (m *member) running(ctx context.Context) (*run, error) {
 	m.mu.Lock()
-	p := m.pipe
-	m.mu.Unlock()
-	if p != nil && !p.isGone() {
-		return p, nil
+	if m.run == nil || m.run.pipe.isGone() {
+		m.run = m.start()
 	}
-	p = m.start()
+	r := m.run
+	m.mu.Unlock()
+	select {
+	case <-r.ready:
+		return r, r.failed
+	case <-ctx.Done():
+		return nil, errSlow
+	}
+}
+
+var errSlow = errors.New("it is still starting")
+
+func (m *member) start() *run {
+	r := &run{ready: make(chan struct{})}
+	r.pipe = newPipe(func(msg protocol.Message) { m.x.fromServer(r, msg) })
+	m.x.runs.Go(func() {
+		err := m.x.o.Backend.Serve(m.x.ctx, m.x.access, m.name, r.pipe)
+		r.mu.Lock()
+		r.err = err
+		r.mu.Unlock()
+		_ = r.pipe.Close()
+		m.x.ended(r)
+	})
 	params := m.x.greeting()
 	if params == nil {
-		return p, nil
+		close(r.ready)
+		return r
 	}
-	answer, err := m.askAt(ctx, p, protocol.MethodInitialize, params)
+	m.x.runs.Go(func() {
+		r.failed = m.greet(r, params)
+		close(r.ready)
+		m.arrived(r)
+	})
+	return r
+}
+
+// greet greets a legacy server as the client greeted us.
+func (m *member) greet(r *run, params jsontext.Value) error {
+	answer, err := m.askAt(m.x.ctx, r, protocol.MethodInitialize, params)
 	if err != nil {
-		_ = p.Close()
-		return nil, err
+		_ = r.pipe.Close()
+		return err
 	}
-	m.mu.Lock()
-	m.greeting = answer.Result
-	m.mu.Unlock()
+	r.greeting = answer.Result
 	initialized, err := protocol.Parse(protocol.NewNotification(protocol.MethodInitialized, jsontext.Value("{}")))
 	if err == nil {
-		err = p.send(ctx, initialized)
+		err = r.pipe.send(m.x.ctx, initialized)
 	}
-	return p, err
+	return err
 }
 
-func (m *member) start() *pipe {
-	var p *pipe
-	p = newPipe(func(msg protocol.Message) { m.x.fromServer(m, p, msg) })
+// arrived tells the client of a server that it was greeted without.
+func (m *member) arrived(r *run) {
 	m.mu.Lock()
-	m.pipe, m.err = p, nil
+	late := m.leftOut && r.failed == nil
+	m.leftOut = m.leftOut && !late
 	m.mu.Unlock()
-	m.x.runs.Go(func() {
-		err := m.x.o.Backend.Serve(m.x.ctx, m.x.access, m.name, p)
-		m.mu.Lock()
-		m.err = err
-		m.mu.Unlock()
-		_ = p.Close()
-		m.x.ended(p, err)
-	})
-	return p
+	if !late {
+		return
+	}
+	for _, of := range []string{"tools", "prompts", "resources"} {
+		m.x.write(protocol.NewNotification("notifications/"+of+"/list_changed", jsontext.Value("{}")))
+	}
 }
 
-// greeted is what the server answered to initialize; nil in the modern era.
-func (m *member) greeted() jsontext.Value {
+// leave notes that the client is greeted without m.
+func (m *member) leave() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.greeting
+	m.leftOut = true
+}
+
+// greeted is what the server answered to initialize; nil in the modern era, or when it did not.
+func (m *member) greeted() jsontext.Value {
+	m.mu.Lock()
+	r := m.run
+	m.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.ready:
+		return r.greeting
+	default:
+		return nil
+	}
+}
+
+// why is why r ended; the session's end when it did not say.
+func (r *run) why() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		return errGone
+	}
+	return r.err
 }
 
 // ask asks the server something of our own. An error of the server is an error.
 func (m *member) ask(ctx context.Context, method string, params jsontext.Value) (protocol.Message, error) {
-	p, err := m.running(ctx)
+	r, err := m.running(ctx)
 	if err != nil {
 		return protocol.Message{}, err
 	}
-	return m.askAt(ctx, p, method, params)
+	return m.askAt(ctx, r, method, params)
 }
 
-func (m *member) askAt(ctx context.Context, p *pipe, method string, params jsontext.Value) (protocol.Message, error) {
-	f := &flight{member: m, pipe: p, ours: make(chan protocol.Message, 1)}
+func (m *member) askAt(ctx context.Context, r *run, method string, params jsontext.Value) (protocol.Message, error) {
+	f := &flight{name: m.name, run: r, ours: make(chan protocol.Message, 1)}
 	m.x.number(f)
 	defer m.x.forget(f)
 	ask, err := protocol.Parse(protocol.NewRequest(protocol.ID(f.number), method, params))
 	if err == nil {
-		err = p.send(ctx, ask)
+		err = r.pipe.send(ctx, ask)
 	}
-	if err == nil {
-		select {
-		case answer := <-f.ours:
-			return answer, asError(answer)
-		case <-p.gone:
-			err = errGone
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+	if err != nil && !errors.Is(err, errGone) {
+		return protocol.Message{}, err
 	}
-	if reason := m.reason(); reason != nil && p.isGone() {
-		err = reason
+	select {
+	case answer := <-f.ours:
+		return answer, asError(answer)
+	case <-r.pipe.gone:
+		return protocol.Message{}, r.why()
+	case <-ctx.Done():
+		return protocol.Message{}, ctx.Err()
 	}
-	return protocol.Message{}, err
-}
-
-// reason is why the server's last run ended; nil when it did not say.
-func (m *member) reason() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.err
 }
 
 func asError(answer protocol.Message) error {

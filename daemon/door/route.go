@@ -64,8 +64,20 @@ func (s *session) answered(a *asked, raw []byte) {
 	if last {
 		a.stream.finish()
 		s.flight = slices.DeleteFunc(s.flight, func(st *stream) bool { return st == a.stream })
-		s.finished = append(s.finished, a.stream)
-		s.finished = s.finished[max(0, len(s.finished)-maxFinished):]
+		s.keep(a.stream)
+	}
+}
+
+// keep adds an answered stream to those that clients may come back for. Old ones make room.
+func (s *session) keep(st *stream) {
+	s.finished = append(s.finished, st)
+	bytes := 0
+	for _, f := range s.finished {
+		bytes += f.size()
+	}
+	for len(s.finished) > 1 && (len(s.finished) > maxFinished || bytes > maxFinishedBytes) {
+		bytes -= s.finished[0].size()
+		s.finished = s.finished[1:]
 	}
 }
 
@@ -108,7 +120,7 @@ func (s *session) related(m protocol.Message) *stream {
 			return st
 		}
 	}
-	read, _, _ := s.listened.state()
+	read, _ := s.listened.state()
 	if read && aboutNoRequest(m.Method) {
 		return s.listened
 	}
@@ -126,7 +138,7 @@ func (s *session) related(m protocol.Message) *stream {
 
 // rank says how likely a request is the cause of what a server sends meanwhile.
 func (s *session) rank(a *asked) int {
-	if read, _, _ := a.stream.state(); !read {
+	if read, _ := a.stream.state(); !read {
 		return 0
 	}
 	switch a.method {
@@ -174,10 +186,10 @@ func (s *session) unreadYet(m protocol.Message) {
 }
 
 func (s *session) somebodyReads() bool {
-	if read, _, _ := s.listened.state(); read {
+	if read, _ := s.listened.state(); read {
 		return true
 	}
-	return slices.ContainsFunc(s.flight, func(st *stream) bool { read, _, _ := st.state(); return read })
+	return slices.ContainsFunc(s.flight, func(st *stream) bool { read, _ := st.state(); return read })
 }
 
 // unread answers a question for a client that does not listen.

@@ -16,20 +16,20 @@ import (
 
 // forward passes m to a server; its answer goes to the client as it comes.
 func (x *all) forward(mb *member, m protocol.Message) error {
-	p, err := mb.running(x.ctx)
+	r, err := mb.running(x.ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", mb.name, err)
 	}
-	f := &flight{member: mb, pipe: p, id: m.ID, token: string(progressToken(m.Params))}
-	x.number(f)
-	if err := p.send(x.ctx, m.WithID(protocol.ID(f.number))); err != nil {
-		x.forget(f)
-		return fmt.Errorf("%s: %w", mb.name, err)
-	}
-	if p.isGone() {
-		x.ended(p, mb.reason())
-	}
+	x.fly(&flight{name: mb.name, run: r, id: m.ID, token: string(progressToken(m.Params))}, m)
 	return nil
+}
+
+// fly sends m to the server of f; what a run that has ended leaves is answered.
+func (x *all) fly(f *flight, m protocol.Message) {
+	x.number(f)
+	if f.run.pipe.send(x.ctx, m.WithID(protocol.ID(f.number))) != nil || f.run.pipe.isGone() {
+		x.ended(f.run)
+	}
 }
 
 // byName passes a call of a tool or prompt to the server whose it is.
@@ -298,17 +298,13 @@ const ackTime = 10 * time.Second
 func (x *all) listen(m protocol.Message) error {
 	l := &listening{id: m.ID, heard: map[*flight]bool{}, open: len(x.members), of: len(x.members), all: make(chan struct{})}
 	for _, mb := range x.members {
-		f := &flight{member: mb, id: m.ID, listen: l}
-		p, err := mb.running(x.ctx)
-		if err != nil {
+		f := &flight{name: mb.name, id: m.ID, listen: l}
+		var err error
+		if f.run, err = mb.running(x.ctx); err != nil {
 			l.over(x, f)
 			continue
 		}
-		f.pipe = p
-		x.number(f)
-		if p.send(x.ctx, m.WithID(protocol.ID(f.number))) != nil || p.isGone() {
-			x.ended(p, mb.reason())
-		}
+		x.fly(f, m)
 	}
 	late := time.NewTimer(ackTime)
 	defer late.Stop()
@@ -324,11 +320,11 @@ func (x *all) listen(m protocol.Message) error {
 }
 
 // subscribed passes on what a server says to a subscription.
-func (x *all) subscribed(p *pipe, m protocol.Message, id jsontext.Value) {
+func (x *all) subscribed(r *run, m protocol.Message, id jsontext.Value) {
 	x.mu.Lock()
 	f := x.flights[number(id)]
 	x.mu.Unlock()
-	if f == nil || f.pipe != p || f.listen == nil {
+	if f == nil || f.run != r || f.listen == nil {
 		return
 	}
 	m = withSubscription(m, m.Params, f.id)

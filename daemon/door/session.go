@@ -49,8 +49,13 @@ type asked struct {
 
 var errTooMany = errors.New("this token has too many sessions in use")
 
-// maxFinished is how many answered streams are kept.
-const maxFinished = 8
+// What is kept of answered streams, for clients that come back: so many, of so many bytes together;
+// of one that was sent whole, only if it is small.
+const (
+	maxFinished      = 8
+	maxFinishedBytes = 64 << 20
+	maxResent        = 1 << 20
+)
 
 // newSession is a session under an id that nobody can guess.
 func newSession(d *Door, v visit, begin protocol.ID) *session {
@@ -147,8 +152,9 @@ func (s *session) asked(m protocol.Message, revision protocol.Revision) ([]*aske
 			return nil, &protocol.ParseError{Code: protocol.CodeInvalidRequest, Why: "batches are of revision 2025-03-26 alone"}
 		}
 		return askedTogether(m)
+	default:
+		return nil, nil
 	}
-	return nil, nil
 }
 
 func newAsked(m protocol.Message) *asked {
@@ -219,18 +225,18 @@ func mannerOf(r *http.Request, m protocol.Message, revision protocol.Revision) m
 }
 
 // sent is called when a response has ended. A stream that its client cannot come back for is gone;
-// the requests go on all the same, and may be answered late: hanging up is not cancelling.
+// the requests go on all the same, and may be answered late: who hangs up does not cancel.
 func (s *session) sent(st *stream, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, begun, _ := st.state()
+	_, begun := st.state()
 	if st == s.listened || (!complete && begun) {
 		return
 	}
 	if !complete {
 		s.drop(st)
 	}
-	if !begun {
+	if !begun || st.size() > maxResent {
 		s.finished = slices.DeleteFunc(s.finished, func(f *stream) bool { return f == st })
 	}
 }

@@ -118,9 +118,16 @@ func (s *stream) detach(taken chan struct{}) {
 	}
 }
 
-// state tells whether somebody reads, whether a reader ever got anything, and whether it is done.
-func (s *stream) state() (read, begun, done bool) {
+// state tells whether somebody reads, and whether a reader ever got anything.
+func (s *stream) state() (read, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reader != nil, s.begun, s.done
+	return s.reader != nil, s.begun
+}
+
+// size is the bytes that it holds.
+func (s *stream) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
 }

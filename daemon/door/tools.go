@@ -14,7 +14,8 @@ import (
 // toolHeaders is which arguments of a server's tools go into headers, as far as it was listed.
 type toolHeaders struct {
 	mu     sync.Mutex
-	known  bool // all tools were listed
+	known  bool      // all tools were listed
+	failed time.Time // when they last could not be
 	params map[string][]protocol.ParamHeader
 	broken map[string]bool // cannot be called over HTTP
 	asking sync.Mutex      // one list at a time
@@ -23,7 +24,14 @@ type toolHeaders struct {
 func (t *toolHeaders) unknown() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.known
+	return !t.known && time.Since(t.failed) > listTime
+}
+
+// fail keeps the next calls from asking again at once.
+func (t *toolHeaders) fail() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = time.Now()
 }
 
 // stale has the tools listed again before the next call.
@@ -104,6 +112,7 @@ func (s *shared) list(ctx context.Context, m protocol.Message) {
 	for range maxPages {
 		page, err := s.page(ctx, m, cursor)
 		if err != nil {
+			s.tools.fail()
 			s.d.Log.Debug("tools could not be listed", "server", s.key.server, "err", err)
 			return
 		}

@@ -29,7 +29,7 @@ func TestEventsAreReadAsTheyMayBeWritten(t *testing.T) {
 		"byte-order mark":          {"\xef\xbb\xbfdata: a\n\n", []Event{{Data: []byte("a")}}},
 		"priming":                  {"id: 1\ndata:\n\n", []Event{{ID: "1", Data: []byte{}}}},
 		"NUL in an id":             {"id: a\x00b\ndata: x\n\n", []Event{{Data: []byte("x")}}},
-		"unknown field":            {"colour: red\n\ndata: x\n\n", []Event{{Data: []byte("x")}}},
+		"unknown field":            {"color: red\n\ndata: x\n\n", []Event{{Data: []byte("x")}}},
 		"unfinished at the end":    {"data: a\n\ndata: b\n", []Event{{Data: []byte("a")}}},
 		"retry that is no number":  {"retry: -1\nretry: 1e3\ndata: x\n\n", []Event{{Data: []byte("x")}}},
 	} {
