@@ -333,7 +333,7 @@ func (t *toLegacy) fromServer(m protocol.Message) {
 		t.serverWithdraws(protocol.Cancelled(m.Params))
 	case protocol.MethodToolsChange, notePromptsChange, noteResourceChange, noteUpdated:
 		t.changed(m)
-	case noteElicited, "notifications/tasks/status": // the modern era has neither
+	case noteElicited, "notifications/tasks/status", noteAcknowledged: // not of both eras, and the last is ours to say
 	default:
 		t.tell(m)
 	}

@@ -183,7 +183,7 @@ func arrayOf(elements []jsontext.Value) jsontext.Value {
 // digest is the same for two calls that say the same, however their JSON is laid out: numbers
 // alone are compared as they are written.
 func digest(method string, params jsontext.Value) ([sha256.Size]byte, error) {
-	said, err := protocol.Edit(params, drop("_meta"), drop("inputResponses"), drop("requestState"))
+	said, err := protocol.Edit(params, drop("_meta"), drop("inputResponses"), drop("requestState"), drop("task"))
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
