@@ -139,6 +139,26 @@ func (s *Supervisor) watch(i *Instance, release func()) {
 	})
 }
 
+// bound stops an instance after the longest it may live; 0 means for ever.
+func (s *Supervisor) bound(i *Instance, hard time.Duration) {
+	if hard == 0 {
+		return
+	}
+	s.watching.Go(func() {
+		late := time.NewTimer(hard)
+		defer late.Stop()
+		select {
+		case <-i.ended:
+			return
+		case <-late.C:
+		}
+		s.Logger.Info("a server has lived as long as it may and is stopped", "server", i.server)
+		if err := i.Stop(context.Background()); err != nil {
+			s.Logger.Error("cannot stop a server", "server", i.server, "err", err)
+		}
+	})
+}
+
 // wait notices the end, after the last words that go with it.
 func (s *Supervisor) wait(i *Instance, drained <-chan struct{}) {
 	exit, err := i.running.Wait(context.Background())

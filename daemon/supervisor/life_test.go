@@ -544,6 +544,27 @@ func TestAfterASuspend(t *testing.T) {
 	}
 }
 
+func TestAnInstanceLivesNoLongerThanItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := staged(t, &stage{})
+		srv := shell("x")
+		srv.Spec.Lifecycle.Hard = 12 * time.Hour
+		began := time.Now()
+		i, err := s.Start(t.Context(), srv, NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.Ready()
+		<-i.Ended()
+		if lived := time.Since(began); lived < srv.Spec.Lifecycle.Hard || lived > srv.Spec.Lifecycle.Hard+eofGrace+termGrace {
+			t.Errorf("it lived %s", lived)
+		}
+		if h := s.standingHealth("srv"); h.failed != 0 {
+			t.Errorf("it was held against it: %+v", h)
+		}
+	})
+}
+
 func TestStderrIsDrained(t *testing.T) {
 	t.Run("report_M03", func(t *testing.T) {
 		s, _, _, ended := newTest(t)

@@ -136,6 +136,7 @@ func (s *Supervisor) startNow(ctx context.Context, srv sandbox.Server, id sandbo
 	}
 	i.turn, i.limit, i.decided = turn, startLimit(srv.Spec.Lifecycle), decided
 	s.watch(i, release)
+	s.bound(i, srv.Spec.Lifecycle.Hard)
 	return i, nil
 }
 
