@@ -100,12 +100,12 @@ func NewEventReader(r io.Reader, limit int) *EventReader {
 	return &EventReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit, first: true}
 }
 
-// Read returns the next event. Comments and unknown fields are skipped; lines may end with LF, CRLF
+// Read returns the next event that has data, an id or a retry. Comments and unknown fields are skipped; lines may end with LF, CRLF
 // or CR. A *LineError is one event over the limit, and reading goes on; any other error ends the
 // stream, and an event that was not finished then is none.
 func (r *EventReader) Read() (Event, error) {
 	var e Event
-	size, seen, tooLong := 0, false, false
+	size, tooLong := 0, false
 	for {
 		line, err := r.line(r.limit - size)
 		switch {
@@ -116,21 +116,23 @@ func (r *EventReader) Read() (Event, error) {
 			return Event{}, err
 		case len(line) == 0 && tooLong:
 			return Event{}, &LineError{Err: fmt.Errorf("%w: an event over %d bytes", ErrTooLong, r.limit)}
-		case len(line) == 0 && seen:
+		case len(line) == 0 && (e.Data != nil || e.ID != "" || e.Retry > 0):
 			return e, nil
 		case len(line) == 0:
-			size = 0
+			e, size = Event{}, 0
+			continue
+		case line[0] == ':':
 			continue
 		}
 		if size += len(line) + 1; size > r.limit {
 			tooLong, e, size = true, Event{}, 0
 		}
-		seen = e.take(line) || seen
+		e.take(line)
 	}
 }
 
-// take reads one line of an event, and tells whether it was a field of it.
-func (e *Event) take(line []byte) bool {
+// take reads one line of an event.
+func (e *Event) take(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -152,10 +154,7 @@ func (e *Event) take(line []byte) bool {
 		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
 			e.Retry = time.Duration(ms) * time.Millisecond
 		}
-	default:
-		return false
 	}
-	return true
 }
 
 // line is the next line without its end. ErrTooLong is one over limit; it was skipped.
