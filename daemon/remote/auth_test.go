@@ -10,7 +10,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/remote/dial"
+	"github.com/garita-dev/garita/daemon/remote/oauth"
+	"github.com/garita-dev/garita/daemon/remote/oauth/oauthtest"
 )
 
 // keys is an Authorizer whose every key opens as many doors as uses says.
@@ -82,6 +87,39 @@ func TestCredentials(t *testing.T) {
 			}
 		})
 	}
+}
+
+// report_T06 over the wire: four sessions with one server within a second, one page.
+func TestFourSessionsOneLogin(t *testing.T) {
+	t.Run("report_T06", func(t *testing.T) {
+		world := oauthtest.New(t, oauthtest.Options{})
+		world.MCP = sdkHandler(sdkServer(), mcp.StreamableHTTPOptions{Stateless: true})
+		logins := oauth.New(oauth.Config{Vault: &oauthtest.Vault{}, Open: world.Open})
+		defer logins.Close()
+		client, err := Client(world.URL(), dial.Rules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var peers []*peer
+		for range 4 {
+			login, err := logins.Server(oauth.Server{Name: "far", URL: world.URL(), Client: client})
+			if err != nil {
+				t.Fatal(err)
+			}
+			peers = append(peers, dialPeer(t, Options{URL: world.URL(), Client: client, Auth: login}))
+		}
+		for _, p := range peers {
+			p.write(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":` + modern("") + `}`)
+		}
+		for _, p := range peers {
+			if m := p.answer("1"); m.Result == nil {
+				t.Errorf("tools/list: %s", m.Raw)
+			}
+		}
+		if n := world.Pages(); n != 1 {
+			t.Errorf("%d pages, want one", n)
+		}
+	})
 }
 
 func TestOnlySoManyRequestsAtOnce(t *testing.T) {

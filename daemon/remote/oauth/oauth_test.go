@@ -16,45 +16,47 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/garita-dev/garita/daemon/remote/oauth/oauthtest"
 )
 
 func TestLogin(t *testing.T) {
 	for name, test := range map[string]struct {
-		opts      worldOptions
+		opts      oauthtest.Options
 		cfg       Config
 		change    func(*Server)
 		registers int
 		clientID  string
 	}{
 		"registered there and then": {registers: 1, clientID: "client-1"},
-		"by a metadata document":    {opts: worldOptions{cimd: true}, cfg: Config{ClientID: "https://garita.example/client.json"}, clientID: "https://garita.example/client.json"},
-		"no document to show":       {opts: worldOptions{cimd: true}, registers: 1, clientID: "client-1"},
+		"by a metadata document":    {opts: oauthtest.Options{CIMD: true}, cfg: Config{ClientID: "https://garita.example/client.json"}, clientID: "https://garita.example/client.json"},
+		"no document to show":       {opts: oauthtest.Options{CIMD: true}, registers: 1, clientID: "client-1"},
 		"by hand":                   {change: func(s *Server) { s.Registered = &Registered{ID: "mine"} }, clientID: "mine"},
-		"iss as advertised":         {opts: worldOptions{iss: "right", advertise: true}, registers: 1, clientID: "client-1"},
-		"iss unadvertised":          {opts: worldOptions{iss: "right"}, registers: 1, clientID: "client-1"},
-		"an issuer with a path":     {opts: worldOptions{path: "/tenant"}, registers: 1, clientID: "client-1"},
-		"a secret in the form":      {opts: worldOptions{secret: "zzz", methods: []string{"client_secret_post"}}, registers: 1, clientID: "client-1"},
-		"a secret in the header":    {opts: worldOptions{secret: "zzz", methods: []string{"client_secret_basic"}}, registers: 1, clientID: "client-1"},
-		"no way to renew":           {opts: worldOptions{noRefresh: true}, registers: 1, clientID: "client-1"},
+		"iss as advertised":         {opts: oauthtest.Options{Iss: "right", Advertise: true}, registers: 1, clientID: "client-1"},
+		"iss unadvertised":          {opts: oauthtest.Options{Iss: "right"}, registers: 1, clientID: "client-1"},
+		"an issuer with a path":     {opts: oauthtest.Options{Path: "/tenant"}, registers: 1, clientID: "client-1"},
+		"a secret in the form":      {opts: oauthtest.Options{Secret: "zzz", Methods: []string{"client_secret_post"}}, registers: 1, clientID: "client-1"},
+		"a secret in the header":    {opts: oauthtest.Options{Secret: "zzz", Methods: []string{"client_secret_basic"}}, registers: 1, clientID: "client-1"},
+		"no way to renew":           {opts: oauthtest.Options{NoRefresh: true}, registers: 1, clientID: "client-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.opts)
 			l := w.login(w.logins(test.cfg), test.change)
-			status, err := visit(t.Context(), l, w.url())
+			status, err := visit(t.Context(), l, w.URL())
 			if status != 200 || err != nil {
 				t.Fatalf("visit: %d, %v", status, err)
 			}
-			if w.registers != test.registers || len(w.opened) != 1 {
-				t.Errorf("%d registered, %d pages", w.registers, len(w.opened))
+			if w.Registers != test.registers || len(w.Opened) != 1 {
+				t.Errorf("%d registered, %d pages", w.Registers, len(w.Opened))
 			}
-			page, _ := url.Parse(w.opened[0])
+			page, _ := url.Parse(w.Opened[0])
 			if got := page.Query().Get("client_id"); got != test.clientID {
 				t.Errorf("client_id %q, want %q", got, test.clientID)
 			}
-			if s := test.opts.secret; s != "" {
-				form := w.asked[0]
-				if (form.Get("client_secret") == s) != (test.opts.methods[0] == methodPost) || (form.Get("basic") == "client-1:"+s) != (test.opts.methods[0] == methodBasic) {
-					t.Errorf("the secret was shown in another way than %s", test.opts.methods[0])
+			if s := test.opts.Secret; s != "" {
+				form := w.Asked[0]
+				if (form.Get("client_secret") == s) != (test.opts.Methods[0] == methodPost) || (form.Get("basic") == "client-1:"+s) != (test.opts.Methods[0] == methodBasic) {
+					t.Errorf("the secret was shown in another way than %s", test.opts.Methods[0])
 				}
 			}
 		})
@@ -62,15 +64,15 @@ func TestLogin(t *testing.T) {
 }
 
 func TestScopesBeginSmallAndGrow(t *testing.T) {
-	w := newWorld(t, worldOptions{scope: "read"})
+	w := newWorld(t, oauthtest.Options{Scope: "read"})
 	l := w.login(w.logins(Config{}), nil)
-	for _, at := range []string{w.url(), w.url() + "?need=write", w.url() + "?need=write"} {
+	for _, at := range []string{w.URL(), w.URL() + "?need=write", w.URL() + "?need=write"} {
 		if status, err := visit(t.Context(), l, at); status != 200 || err != nil {
 			t.Fatalf("visit %s: %d, %v", at, status, err)
 		}
 	}
 	var scopes []string
-	for _, page := range w.opened {
+	for _, page := range w.Opened {
 		u, _ := url.Parse(page)
 		scopes = append(scopes, u.Query().Get("scope"))
 	}
@@ -80,12 +82,12 @@ func TestScopesBeginSmallAndGrow(t *testing.T) {
 }
 
 func TestAskingForWhatWasGivenEnds(t *testing.T) {
-	w := newWorld(t, worldOptions{useless: true})
+	w := newWorld(t, oauthtest.Options{Useless: true})
 	l := w.login(w.logins(Config{}), nil)
-	if _, err := visit(t.Context(), l, w.url()); !errors.Is(err, ErrUseless) {
+	if _, err := visit(t.Context(), l, w.URL()); !errors.Is(err, ErrUseless) {
 		t.Errorf("visit: %v, want ErrUseless", err)
 	}
-	if n := len(w.opened); n != 1 {
+	if n := len(w.Opened); n != 1 {
 		t.Errorf("%d pages, want one", n)
 	}
 }
@@ -93,39 +95,36 @@ func TestAskingForWhatWasGivenEnds(t *testing.T) {
 // report_T06: four agents within a second, one page; the others wait and go on with its token.
 func TestOneLoginForAll(t *testing.T) {
 	t.Run("report_T06", func(t *testing.T) {
-		w := newWorld(t, worldOptions{})
+		w := newWorld(t, oauthtest.Options{})
 		logins := w.logins(Config{})
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				if status, err := visit(t.Context(), w.login(logins, nil), w.url()); status != 200 || err != nil {
+				if status, err := visit(t.Context(), w.login(logins, nil), w.URL()); status != 200 || err != nil {
 					t.Errorf("visit: %d, %v", status, err)
 				}
 			})
 		}
 		wg.Wait()
-		if len(w.opened) != 1 || w.registers != 1 || len(w.asked) != 1 {
-			t.Errorf("%d pages, %d registered, %d tokens; want one of each", len(w.opened), w.registers, len(w.asked))
+		if len(w.Opened) != 1 || w.Registers != 1 || len(w.Asked) != 1 {
+			t.Errorf("%d pages, %d registered, %d tokens; want one of each", len(w.Opened), w.Registers, len(w.Asked))
 		}
 	})
 }
 
 func TestTheLastWhoLeavesEndsTheLogin(t *testing.T) {
-	w := newWorld(t, worldOptions{never: true})
+	w := newWorld(t, oauthtest.Options{Never: true})
 	logins := w.logins(Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := visit(ctx, w.login(logins, nil), w.url())
+			_, err := visit(ctx, w.login(logins, nil), w.URL())
 			errs <- err
 		}()
 	}
-	opened := func(n int) func(*world) int {
-		return func(w *world) int { return len(w.opened) - n }
-	}
-	eventually(t, "the page", func() bool { return w.count(opened(0)) == 1 })
-	page, _ := url.Parse(w.opened[0])
+	eventually(t, "the page", func() bool { return w.Pages() == 1 })
+	page, _ := url.Parse(w.Opened[0])
 	back := page.Query().Get("redirect_uri")
 	cancel()
 	for range 2 {
@@ -140,36 +139,34 @@ func TestTheLastWhoLeavesEndsTheLogin(t *testing.T) {
 		}
 		return err != nil
 	})
-	w.mu.Lock()
-	w.opts.never = false
-	w.mu.Unlock()
-	if status, err := visit(t.Context(), w.login(logins, nil), w.url()); status != 200 {
+	w.Options.Never = false
+	if status, err := visit(t.Context(), w.login(logins, nil), w.URL()); status != 200 {
 		t.Errorf("a login after one that was given up: %d, %v", status, err)
 	}
 }
 
 func TestAFailedLoginIsNotRepeatedAtOnce(t *testing.T) {
-	w := newWorld(t, worldOptions{deny: true})
+	w := newWorld(t, oauthtest.Options{Deny: true})
 	l := w.login(w.logins(Config{}), nil)
 	for range 3 {
-		_, err := visit(t.Context(), l, w.url())
+		_, err := visit(t.Context(), l, w.URL())
 		if !errors.Is(err, ErrDenied) || strings.Contains(err.Error(), "zzz") {
 			t.Errorf("visit: %v, want ErrDenied without the server's own words", err)
 		}
 	}
-	if n := len(w.opened); n != 1 {
+	if n := len(w.Opened); n != 1 {
 		t.Errorf("%d pages, want one", n)
 	}
-	w.opts.deny = false
+	w.Options.Deny = false
 	if err := l.Begin(t.Context()); err != nil {
 		t.Errorf("Begin: %v", err)
 	}
 }
 
 func TestNobodyFinishesALogin(t *testing.T) {
-	w := newWorld(t, worldOptions{never: true})
+	w := newWorld(t, oauthtest.Options{Never: true})
 	l := w.login(w.logins(Config{Patience: 50 * time.Millisecond}), nil)
-	if _, err := visit(t.Context(), l, w.url()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := visit(t.Context(), l, w.URL()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("visit: %v", err)
 	}
 }
@@ -184,16 +181,16 @@ func age(l *Login) {
 }
 
 func TestTokensAreRenewed(t *testing.T) {
-	w := newWorld(t, worldOptions{})
-	vault := &memory{}
+	w := newWorld(t, oauthtest.Options{})
+	vault := &oauthtest.Vault{}
 	l := w.login(w.logins(Config{Vault: vault}), nil)
 	look := func(l *Login, pages, tokens int) {
 		t.Helper()
-		if status, err := visit(t.Context(), l, w.url()); status != 200 || err != nil {
+		if status, err := visit(t.Context(), l, w.URL()); status != 200 || err != nil {
 			t.Fatalf("visit: %d, %v", status, err)
 		}
-		if len(w.opened) != pages || len(w.asked) != tokens {
-			t.Fatalf("%d pages, %d tokens; want %d, %d", len(w.opened), len(w.asked), pages, tokens)
+		if len(w.Opened) != pages || len(w.Asked) != tokens {
+			t.Fatalf("%d pages, %d tokens; want %d, %d", len(w.Opened), len(w.Asked), pages, tokens)
 		}
 	}
 	look(l, 1, 1)
@@ -202,15 +199,15 @@ func TestTokensAreRenewed(t *testing.T) {
 	look(l, 1, 2) // it ran out
 	again := w.login(w.logins(Config{Vault: vault}), nil)
 	look(again, 1, 2) // another daemon with the same vault
-	w.valid = map[string][]string{}
+	w.Valid = map[string][]string{}
 	age(again)
 	again.token.expires = time.Time{}
 	look(again, 1, 3) // refused, without a word on when it runs out
-	w.opts.badRefresh = true
+	w.Options.BadRefresh = true
 	age(l)
 	look(l, 2, 5) // it cannot be renewed any more
-	for _, form := range w.asked {
-		if form.Get("resource") != w.url() {
+	for _, form := range w.Asked {
+		if form.Get("resource") != w.URL() {
 			t.Errorf("a token was asked for %q", form.Get("resource"))
 		}
 	}
@@ -218,43 +215,43 @@ func TestTokensAreRenewed(t *testing.T) {
 
 func TestHostileAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
-		opts worldOptions
+		opts oauthtest.Options
 		want error // nil: any
 	}{
-		"attack_H59 another issuer answers":     {worldOptions{iss: "https://evil.example", advertise: true}, ErrIssuer},
-		"attack_H59 another one, unadvertised":  {worldOptions{iss: "https://evil.example"}, ErrIssuer},
-		"attack_H59 no iss where it must be":    {worldOptions{advertise: true}, ErrIssuer},
-		"attack_H59 an error from another":      {worldOptions{iss: "https://evil.example", deny: true}, ErrIssuer},
-		"attack_H56 a page for a shell":         {worldOptions{page: "http://a$(calc).x/"}, nil},
-		"attack_H56 a page for a shell, https":  {worldOptions{page: "https://a$(calc).x/"}, nil},
-		"attack_H56 a script":                   {worldOptions{page: "javascript:alert(1)"}, nil},
-		"attack_H56 a file":                     {worldOptions{page: "file:///etc/passwd"}, nil},
-		"attack_H56 a flag":                     {worldOptions{page: "--flag"}, nil},
-		"metadata inside":                       {worldOptions{metadataAt: "http://localhost:1/x"}, nil},
-		"metadata at a cloud's own address":     {worldOptions{metadataAt: "https://169.254.169.254/x"}, nil},
-		"metadata in the clear":                 {worldOptions{metadataAt: "http://evil.example/x"}, nil},
-		"metadata of another server":            {worldOptions{resource: "https://bank.example/mcp"}, ErrResource},
-		"an answer that is no token":            {worldOptions{tokenBody: `{"access_token":"zzz\r\nX: y","token_type":"Bearer"}`}, nil},
-		"another type of token":                 {worldOptions{tokenBody: `{"access_token":"zzz","token_type":"mac"}`}, nil},
-		"two tokens":                            {worldOptions{tokenBody: `{"access_token":"zzz","access_token":"zzz"}`}, nil},
-		"a token endpoint that sends elsewhere": {worldOptions{redirectsTo: "http://127.0.0.1:1/zzz"}, nil},
-		"nobody can register":                   {worldOptions{noRegister: true}, nil},
+		"attack_H59 another issuer answers":     {oauthtest.Options{Iss: "https://evil.example", Advertise: true}, ErrIssuer},
+		"attack_H59 another one, unadvertised":  {oauthtest.Options{Iss: "https://evil.example"}, ErrIssuer},
+		"attack_H59 no iss where it must be":    {oauthtest.Options{Advertise: true}, ErrIssuer},
+		"attack_H59 an error from another":      {oauthtest.Options{Iss: "https://evil.example", Deny: true}, ErrIssuer},
+		"attack_H56 a page for a shell":         {oauthtest.Options{Page: "http://a$(calc).x/"}, nil},
+		"attack_H56 a page for a shell, https":  {oauthtest.Options{Page: "https://a$(calc).x/"}, nil},
+		"attack_H56 a script":                   {oauthtest.Options{Page: "javascript:alert(1)"}, nil},
+		"attack_H56 a file":                     {oauthtest.Options{Page: "file:///etc/passwd"}, nil},
+		"attack_H56 a flag":                     {oauthtest.Options{Page: "--flag"}, nil},
+		"metadata inside":                       {oauthtest.Options{MetadataAt: "http://localhost:1/x"}, nil},
+		"metadata at a cloud's own address":     {oauthtest.Options{MetadataAt: "https://169.254.169.254/x"}, nil},
+		"metadata in the clear":                 {oauthtest.Options{MetadataAt: "http://evil.example/x"}, nil},
+		"metadata of another server":            {oauthtest.Options{Resource: "https://bank.example/mcp"}, ErrResource},
+		"an answer that is no token":            {oauthtest.Options{TokenBody: `{"access_token":"zzz\r\nX: y","token_type":"Bearer"}`}, nil},
+		"another type of token":                 {oauthtest.Options{TokenBody: `{"access_token":"zzz","token_type":"mac"}`}, nil},
+		"two tokens":                            {oauthtest.Options{TokenBody: `{"access_token":"zzz","access_token":"zzz"}`}, nil},
+		"a token endpoint that sends elsewhere": {oauthtest.Options{RedirectsTo: "http://127.0.0.1:1/zzz"}, nil},
+		"nobody can register":                   {oauthtest.Options{NoRegister: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.opts)
 			l := w.login(w.logins(Config{}), nil)
-			_, err := visit(t.Context(), l, w.url())
+			_, err := visit(t.Context(), l, w.URL())
 			if err == nil || test.want != nil && !errors.Is(err, test.want) {
 				t.Fatalf("visit: %v, want %v", err, test.want)
 			}
 			if strings.Contains(err.Error(), "zzz") || strings.Contains(err.Error(), "evil") {
 				t.Errorf("the error repeats what a server says: %v", err)
 			}
-			if errors.Is(err, ErrIssuer) && len(w.asked) > 0 {
+			if errors.Is(err, ErrIssuer) && len(w.Asked) > 0 {
 				t.Error("the code was sent on")
 			}
-			if test.opts.page != "" && len(w.opened) > 0 {
-				t.Errorf("opened %q", w.opened)
+			if test.opts.Page != "" && len(w.Opened) > 0 {
+				t.Errorf("opened %q", w.Opened)
 			}
 		})
 	}
@@ -263,32 +260,30 @@ func TestHostileAnswers(t *testing.T) {
 // attack_H59: with another authorization server nothing of the first is used.
 func TestAnotherIssuer(t *testing.T) {
 	t.Run("attack_H59", func(t *testing.T) {
-		w := newWorld(t, worldOptions{})
+		w := newWorld(t, oauthtest.Options{})
 		l := w.login(w.logins(Config{}), nil)
-		if status, err := visit(t.Context(), l, w.url()); status != 200 {
+		if status, err := visit(t.Context(), l, w.URL()); status != 200 {
 			t.Fatalf("visit: %d, %v", status, err)
 		}
-		other := httptest.NewServer(w.authorization())
+		other := httptest.NewServer(w.Authorization())
 		defer other.Close()
-		w.mu.Lock()
-		first := w.as
-		w.as, w.valid, w.asked = other, map[string][]string{}, nil
-		w.mu.Unlock()
-		if status, err := visit(t.Context(), l, w.url()); status != 200 {
+		first := w.AS
+		w.AS, w.Valid, w.Asked = other, map[string][]string{}, nil
+		if status, err := visit(t.Context(), l, w.URL()); status != 200 {
 			t.Fatalf("visit: %d, %v", status, err)
 		}
-		if w.registers != 2 {
-			t.Errorf("%d registered, want anew", w.registers)
+		if w.Registers != 2 {
+			t.Errorf("%d registered, want anew", w.Registers)
 		}
-		if len(w.asked) != 1 || w.asked[0].Get("grant_type") != "authorization_code" || w.asked[0].Get("client_id") != "client-2" {
-			t.Errorf("asked the new server for %v", w.asked)
+		if len(w.Asked) != 1 || w.Asked[0].Get("grant_type") != "authorization_code" || w.Asked[0].Get("client_id") != "client-2" {
+			t.Errorf("asked the new server for %v", w.Asked)
 		}
-		w.as = first // its own Cleanup
+		w.AS = first // its own Cleanup
 	})
 	t.Run("a client registered by hand", func(t *testing.T) {
-		w := newWorld(t, worldOptions{})
+		w := newWorld(t, oauthtest.Options{})
 		l := w.login(w.logins(Config{}), func(s *Server) { s.Registered = &Registered{ID: "mine", Issuer: "https://other.example"} })
-		if _, err := visit(t.Context(), l, w.url()); !errors.Is(err, ErrIssuer) {
+		if _, err := visit(t.Context(), l, w.URL()); !errors.Is(err, ErrIssuer) {
 			t.Errorf("visit: %v, want ErrIssuer", err)
 		}
 	})
@@ -297,49 +292,49 @@ func TestAnotherIssuer(t *testing.T) {
 // attack_H58: a token is for the server it was given for.
 func TestATokenGoesToItsServerOnly(t *testing.T) {
 	t.Run("attack_H58", func(t *testing.T) {
-		a, b := newWorld(t, worldOptions{}), newWorld(t, worldOptions{})
-		vault := &memory{}
+		a, b := newWorld(t, oauthtest.Options{}), newWorld(t, oauthtest.Options{})
+		vault := &oauthtest.Vault{}
 		logins := a.logins(Config{Vault: vault, Open: func(ctx context.Context, page string) error {
-			if strings.HasPrefix(page, a.as.URL) {
-				return a.open(ctx, page)
+			if strings.HasPrefix(page, a.AS.URL) {
+				return a.Open(ctx, page)
 			}
-			return b.open(ctx, page)
+			return b.Open(ctx, page)
 		}})
 		la, lb := a.login(logins, nil), b.login(logins, func(s *Server) { s.Name = "near" })
 		for _, one := range []struct {
 			l  *Login
 			at string
-		}{{la, a.url()}, {lb, b.url()}} {
+		}{{la, a.URL()}, {lb, b.URL()}} {
 			if status, err := visit(t.Context(), one.l, one.at); status != 200 {
 				t.Fatalf("visit: %d, %v", status, err)
 			}
 		}
-		if _, err := visit(t.Context(), la, b.url()); err == nil {
+		if _, err := visit(t.Context(), la, b.URL()); err == nil {
 			t.Error("the login of one server was used for another")
 		}
-		for _, got := range b.seen {
-			if _, ok := a.valid[strings.TrimPrefix(got, "Bearer ")]; got != "" && ok && !hasToken(b, got) {
+		for _, got := range b.Seen {
+			if _, ok := a.Valid[strings.TrimPrefix(got, "Bearer ")]; ok {
 				t.Errorf("the other server's token arrived: %s", got)
+			}
+		}
+		for _, form := range b.Asked {
+			if form.Get("resource") != b.URL() {
+				t.Errorf("a token was asked for %q", form.Get("resource"))
 			}
 		}
 	})
 }
 
-func hasToken(w *world, header string) bool {
-	_, ok := w.valid[strings.TrimPrefix(header, "Bearer ")]
-	return ok
-}
-
 func TestTheBrowsersReturn(t *testing.T) {
-	w := newWorld(t, worldOptions{never: true})
+	w := newWorld(t, oauthtest.Options{Never: true})
 	l := w.login(w.logins(Config{}), nil)
 	result := make(chan error, 1)
 	go func() {
-		_, err := visit(t.Context(), l, w.url())
+		_, err := visit(t.Context(), l, w.URL())
 		result <- err
 	}()
-	eventually(t, "the page", func() bool { return w.count(func(w *world) int { return len(w.opened) }) == 1 })
-	page, _ := url.Parse(w.opened[0])
+	eventually(t, "the page", func() bool { return w.Pages() == 1 })
+	page, _ := url.Parse(w.Opened[0])
 	back, state := page.Query().Get("redirect_uri"), page.Query().Get("state")
 	get := func(at, host string) int {
 		req, _ := http.NewRequest("GET", at, nil)
@@ -487,34 +482,32 @@ func (*brokenVault) Save(string, []byte) error     { return errors.New("full") }
 func (*brokenVault) Delete(string) error           { return nil }
 
 func TestAVaultThatKeepsNothing(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, oauthtest.Options{})
 	l := w.login(w.logins(Config{Vault: &brokenVault{}}), func(s *Server) { s.Registered = &Registered{ID: "mine"} })
 	for range 2 {
-		if status, err := visit(t.Context(), l, w.url()); status != 200 || err != nil {
+		if status, err := visit(t.Context(), l, w.URL()); status != 200 || err != nil {
 			t.Fatalf("visit: %d, %v", status, err)
 		}
 	}
-	if len(w.opened) != 1 {
-		t.Errorf("%d pages, want one for the daemon's life", len(w.opened))
+	if len(w.Opened) != 1 {
+		t.Errorf("%d pages, want one for the daemon's life", len(w.Opened))
 	}
 }
 
 func TestForget(t *testing.T) {
-	w := newWorld(t, worldOptions{})
-	vault := &memory{}
+	w := newWorld(t, oauthtest.Options{})
+	vault := &oauthtest.Vault{}
 	l := w.login(w.logins(Config{Vault: vault}), nil)
-	if status, _ := visit(t.Context(), l, w.url()); status != 200 {
+	if status, _ := visit(t.Context(), l, w.URL()); status != 200 {
 		t.Fatal(status)
 	}
 	if err := l.Forget(); err != nil {
 		t.Fatal(err)
 	}
-	for key := range vault.m {
-		if strings.Contains(key, "token") {
-			t.Errorf("%s is still there", key)
-		}
+	if kept, _ := vault.Load(l.key); kept != nil {
+		t.Error("the token is still there")
 	}
-	if status, _ := visit(t.Context(), l, w.url()); status != 200 || len(w.opened) != 2 {
-		t.Errorf("after Forget: %d, %d pages", status, len(w.opened))
+	if status, _ := visit(t.Context(), l, w.URL()); status != 200 || len(w.Opened) != 2 {
+		t.Errorf("after Forget: %d, %d pages", status, len(w.Opened))
 	}
 }
