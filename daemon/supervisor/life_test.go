@@ -690,11 +690,11 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for tick := time.NewTicker(10 * time.Millisecond); runtime.NumGoroutine() > before; <-tick.C {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("goroutines are left")
-		default:
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines are left of %d", runtime.NumGoroutine(), before)
 		}
 	}
 }
