@@ -34,7 +34,7 @@ type Options struct {
 	Rounds        int           // times one call may ask the client; 10
 	Questions     int           // questions open at once, of all calls; 64
 	Subscriptions int           // resources subscribed to, and listens; 256
-	Bytes         int           // bytes of calls kept, to repeat or to begin them; 128 MiB
+	Bytes         int           // bytes of calls, questions and answers kept, about; 128 MiB
 	SuspendedFor  time.Duration // until a suspended call is given up; 10 minutes
 	Handshake     time.Duration // until a server that does not answer initialize, server/discover or a subscription is given up; 1 minute
 }

@@ -36,6 +36,8 @@ type legacyCall struct {
 	at     protocol.ID // the server's; "" once it has answered
 	method string
 
+	kept int // bytes of it that count as held
+
 	// What the latest try says of the client.
 	capabilities jsontext.Value
 	level        int // of levels; -1: nothing is to be logged
@@ -102,6 +104,10 @@ func (t *toLegacy) clientAsks(m protocol.Message) {
 	switch {
 	case refusal != nil:
 		t.say(refusal)
+	case slices.Contains(tasks, m.Method):
+		t.refuse(m.ID, protocol.CodeNoMethod, noTasks)
+	case slices.Contains(removed, m.Method):
+		t.refuse(m.ID, protocol.CodeNoMethod, m.Method+" is not of revision "+string(protocol.V20260728))
 	case t.phase == failed:
 		t.refuse(m.ID, protocol.CodeInternal, t.why)
 	case t.phase != ready:
@@ -111,10 +117,6 @@ func (t *toLegacy) clientAsks(m protocol.Message) {
 		t.discover(m)
 	case m.Method == protocol.MethodListen:
 		t.listen(m)
-	case slices.Contains(tasks, m.Method):
-		t.refuse(m.ID, protocol.CodeNoMethod, noTasks)
-	case slices.Contains(removed, m.Method):
-		t.refuse(m.ID, protocol.CodeNoMethod, m.Method+" is not of revision "+string(protocol.V20260728))
 	case slices.Contains(mayAsk, m.Method) && members(m.Params)["requestState"] != nil:
 		t.resume(m, who)
 	default:
@@ -134,7 +136,10 @@ func validate(m protocol.Message) (who said, refusal []byte) {
 	if err != nil {
 		return bad("params: " + err.Error())
 	}
-	who = said{capabilities: meta[protocol.MetaCapabilities], info: meta[protocol.MetaClientInfo], level: -1, token: meta["progressToken"]}
+	who = said{
+		capabilities: meta[protocol.MetaCapabilities].Clone(), info: meta[protocol.MetaClientInfo], // a clone lets go of the rest
+		level: -1, token: meta["progressToken"].Clone(),
+	}
 	version := meta[protocol.MetaVersion]
 	switch {
 	case version == nil || version.Kind() != '"':
@@ -174,12 +179,13 @@ func (t *toLegacy) forward(m protocol.Message, who said) {
 	case err != nil:
 		t.refuse(m.ID, protocol.CodeInvalidParams, "params: "+err.Error())
 		return
-	case len(t.calls)+len(t.suspended) >= t.o.Calls, again && t.held > 0 && t.held+len(params) > t.o.Bytes:
+	case len(t.calls)+len(t.suspended) >= t.o.Calls, t.held > 0 && t.held+len(params)+len(who.capabilities) > t.o.Bytes:
 		t.refuse(m.ID, protocol.CodeInternal, "too much is in flight already; try again when something has been answered")
 		return
 	}
 	c := &legacyCall{id: m.ID, method: m.Method, capabilities: who.capabilities, level: who.level, token: who.token}
 	sent := withParams(m, params)
+	t.hold(c, len(c.capabilities)+len(c.token))
 	if again {
 		t.keep(c, sent)
 	}
@@ -196,7 +202,13 @@ func (t *toLegacy) keep(c *legacyCall, sent protocol.Message) {
 		t.byToken[string(c.token)] = c
 	}
 	c.sent = sent
-	t.held += len(sent.Raw)
+	t.hold(c, len(sent.Raw))
+}
+
+// hold counts bytes that a call makes the bridge keep.
+func (t *toLegacy) hold(c *legacyCall, n int) {
+	c.kept += n
+	t.held += n
 }
 
 // sendCall gives the call to the server under a new id.
@@ -220,7 +232,7 @@ func (t *toLegacy) forget(c *legacyCall) {
 	if t.byToken[string(c.toldToken)] == c {
 		delete(t.byToken, string(c.toldToken))
 	}
-	t.held -= len(c.sent.Raw)
+	t.hold(c, -c.kept)
 	c.sent = protocol.Message{}
 }
 
@@ -235,7 +247,7 @@ func (t *toLegacy) serverAnswers(c *legacyCall, m protocol.Message) {
 		t.log.Warn("the answer to a suspended call was too large to be kept", "call", c.method)
 		m, _ = protocol.Parse(protocol.NewError(m.ID, protocol.CodeInternal, "the server answered before it was asked again, with more than can be kept"))
 	}
-	t.held += len(m.Raw)
+	t.hold(c, len(m.Raw))
 	c.answer = &m
 }
 

@@ -16,6 +16,8 @@ type legacyAsk struct {
 	id  protocol.ID // the server's
 	key string      // in inputRequests and inputResponses
 	q   question
+
+	kept int // bytes of it that count as held
 }
 
 // serverAsks answers a server's request, or makes it a question of one of the client's calls.
@@ -37,11 +39,13 @@ func (t *toLegacy) serverAsks(m protocol.Message) {
 	}
 	a := &legacyAsk{id: m.ID, q: q, key: m.Method + "-" + string(t.newID())}
 	c := t.asker(q)
-	if c == nil || len(t.questions) >= t.o.Questions {
+	if c == nil || len(t.questions) >= t.o.Questions || t.held+len(m.Raw) > t.o.Bytes {
 		t.decline(a)
 		return
 	}
 	t.questions[a.id] = a
+	a.kept = len(m.Raw)
+	t.held += a.kept
 	c.asks = append(c.asks, a)
 	if c.state == "" {
 		t.suspend(c)
@@ -68,7 +72,7 @@ func (t *toLegacy) asker(q question) *legacyCall {
 
 // decline answers a question that is put to nobody.
 func (t *toLegacy) decline(a *legacyAsk) {
-	delete(t.questions, a.id)
+	t.close(a)
 	switch {
 	case a.id == "":
 	case a.q.method == methodElicit && slices.Contains(t.handshake.told, "elicitation"):
@@ -76,6 +80,13 @@ func (t *toLegacy) decline(a *legacyAsk) {
 	default:
 		t.send(protocol.NewError(a.id, protocol.CodeNoMethod, "the client does not support "+a.q.method+" here"))
 	}
+}
+
+// close is the end of a question, however it ended.
+func (t *toLegacy) close(a *legacyAsk) {
+	delete(t.questions, a.id)
+	t.held -= a.kept
+	a.kept = 0
 }
 
 // suspend answers a call with what the server asks for it: the client is to call again.
@@ -129,9 +140,6 @@ func (t *toLegacy) wake(c *legacyCall) {
 	delete(t.suspended, c.state)
 	c.state = ""
 	c.expiry.Stop()
-	if c.answer != nil {
-		t.held -= len(c.answer.Raw)
-	}
 }
 
 // expire gives up a call that the client did not come back to.
@@ -173,6 +181,7 @@ func (t *toLegacy) resume(m protocol.Message, who said) {
 	t.wake(c)
 	c.answer = nil
 	c.id, c.capabilities, c.level, c.token = m.ID, who.capabilities, who.level, who.token
+	t.hold(c, len(c.sent.Raw)+len(c.capabilities)+len(c.token)-c.kept)
 	t.calls[c.id] = c
 	t.tellLevel()
 	if kept != nil {
@@ -196,11 +205,12 @@ func (t *toLegacy) answerAsks(c *legacyCall, answers map[string]jsontext.Value) 
 		case answer == nil:
 			return false
 		case a.id == "":
+			t.close(a)
 			pages++
 			refused = refused || protocol.Text(members(answer)["action"]) != "accept"
 			return true
 		}
-		delete(t.questions, a.id)
+		t.close(a)
 		if plain, err := protocol.Edit(answer, drop("resultType")); err == nil {
 			answer = plain
 		}
@@ -223,7 +233,7 @@ func (t *toLegacy) serverWithdraws(id protocol.ID) {
 	if a == nil {
 		return
 	}
-	delete(t.questions, id)
+	t.close(a)
 	for _, c := range t.askers {
 		c.asks = slices.DeleteFunc(c.asks, func(other *legacyAsk) bool { return other == a })
 	}
@@ -249,7 +259,10 @@ func (t *toLegacy) urlRequired(c *legacyCall, object jsontext.Value) bool {
 				set("requiredCapabilities", q.required())))
 			return true
 		}
-		asks[i] = &legacyAsk{q: q, key: methodElicit + "-" + strconv.Itoa(i)}
+		asks[i] = &legacyAsk{q: q, key: methodElicit + "-" + strconv.Itoa(i), kept: len(page)}
+	}
+	for _, a := range asks {
+		t.held += a.kept
 	}
 	c.asks = append(c.asks, asks...)
 	t.suspend(c)

@@ -69,7 +69,7 @@ func (t *toLegacy) wantedURIs(filter jsontext.Value) []string {
 	if string(at(t.offered, "resources", "subscribe")) != "true" {
 		return nil
 	}
-	all := texts(members(filter)["resourceSubscriptions"])
+	all := slices.DeleteFunc(texts(members(filter)["resourceSubscriptions"]), func(uri string) bool { return uri == "" || len(uri) > maxURI })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -158,8 +158,15 @@ func (t *toLegacy) endListen(l *listen) {
 	t.say(protocol.NewResult(l.id, l.tagged(setText("resultType", "complete"))))
 }
 
+// maxChange bounds a notification that goes to many listens, in bytes.
+const maxChange = 1 << 20
+
 // changed passes a notification on to each listen that wants it, under its id.
 func (t *toLegacy) changed(m protocol.Message) {
+	if len(m.Raw) > maxChange {
+		t.log.Debug("a notification that is too large was dropped", "call", m.Method)
+		return
+	}
 	ids := make([]protocol.ID, 0, len(t.listens))
 	for id, l := range t.listens {
 		if l.acked && l.wants(m) {

@@ -147,10 +147,50 @@ func TestWhatAClientMakesUsRememberIsBounded(t *testing.T) {
 	})
 }
 
+// able is a modern client that can be asked for its roots.
+var able = strings.Replace(bare, `{}`, `{"roots":{}}`, 1)
+
+func TestTheQuestionsOfAServerAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := handshaken(t, Options{Bytes: 1000})
+		p.line(`client> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a",` + able + `}}`)
+		p.answers(func(protocol.Message) string { return "" })
+		p.line(`server> {"jsonrpc":"2.0","id":1,"method":"roots/list","params":{"x":"` + strings.Repeat("x", 2000) + `"}}`)
+		p.line(`server< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the client does not support roots/list here"}}`)
+		p.over()
+	})
+}
+
+func TestWhatARepetitionNeedsIsBounded(t *testing.T) {
+	asked := func(t *testing.T, state string) *play {
+		p := newPlay(t, ToModern, Options{Bytes: 1000})
+		p.line(`client> {"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}}`)
+		p.answers(modernOnly)
+		_, _ = p.nextSeen()
+		p.line(`client> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`)
+		p.answers(func(protocol.Message) string {
+			return `{"jsonrpc":"2.0","id":ID,"result":{"resultType":"input_required","requestState":"` + state + `","inputRequests":{"a":{"method":"roots/list"}}}}`
+		})
+		return p
+	}
+	t.Run("the server's state", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			asked(t, strings.Repeat("x", 2000)).line(`client< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server's requestState is too large to be kept"}}`)
+		})
+	})
+	t.Run("the client's answer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := asked(t, "x")
+			p.line(`client< {"jsonrpc":"2.0","id":3,"method":"roots/list"}`)
+			p.line(`client> {"jsonrpc":"2.0","id":3,"result":{"roots":["` + strings.Repeat("x", 2000) + `"]}}`)
+			p.line(`client< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the client's answers are too large to be kept"}}`)
+		})
+	})
+}
+
 func TestTheAnswerOfASuspendedCallIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlay(t, ToLegacy, Options{Bytes: 1000})
-		able := strings.Replace(bare, `{}`, `{"roots":{}}`, 1)
 		p.line(`client> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a",` + able + `}}`)
 		p.answers(func(m protocol.Message) string {
 			if m.Method == protocol.MethodToolsCall {

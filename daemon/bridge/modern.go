@@ -35,6 +35,7 @@ type modernCall struct {
 	at     protocol.ID      // its id at the server; "" while the client is asked
 	sent   protocol.Message // as the server got it first, kept where it may have to be repeated
 
+	kept    int // bytes of it that count as held
 	rounds  int
 	state   jsontext.Value            // the server's requestState, byte for byte; nil for none
 	open    []protocol.ID             // what the client has not answered yet
@@ -201,7 +202,7 @@ func (t *toModern) forward(m protocol.Message) {
 	c := &modernCall{id: m.ID, method: m.Method}
 	if again {
 		c.sent = sent
-		t.held += len(sent.Raw)
+		t.hold(c, len(sent.Raw))
 	}
 	t.calls[c.id] = c
 	t.sendCall(c, sent)
@@ -217,8 +218,14 @@ func (t *toModern) sendCall(c *modernCall, m protocol.Message) {
 func (t *toModern) forget(c *modernCall) {
 	delete(t.calls, c.id)
 	delete(t.awaited, c.at)
-	t.held -= len(c.sent.Raw)
+	t.hold(c, -c.kept)
 	c.sent = protocol.Message{}
+}
+
+// hold counts bytes that a call makes the bridge keep.
+func (t *toModern) hold(c *modernCall, n int) {
+	c.kept += n
+	t.held += n
 }
 
 func (t *toModern) clientNotes(m protocol.Message) {

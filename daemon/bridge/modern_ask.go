@@ -21,9 +21,12 @@ type modernAsk struct {
 func (t *toModern) questions(c *modernCall, result jsontext.Value) {
 	m := members(result, "inputRequests", "requestState")
 	requests := members(m["inputRequests"])
-	c.at, c.state, c.answers = "", m["requestState"], map[string]jsontext.Value{}
+	c.at, c.state, c.answers = "", m["requestState"].Clone(), map[string]jsontext.Value{}
+	t.hold(c, len(c.sent.Raw)+len(c.state)-c.kept)
 	c.rounds++
 	switch {
+	case t.held > t.o.Bytes && len(c.state) > 0:
+		t.fail(c, "the server's requestState is too large to be kept")
 	case c.rounds > t.o.Rounds:
 		t.fail(c, fmt.Sprintf("the server asked for more and more, %d times", t.o.Rounds))
 	case c.state != nil && c.state.Kind() != '"', c.state == nil && len(requests) == 0:
@@ -78,8 +81,12 @@ func (t *toModern) clientAnswers(m protocol.Message) {
 	c := a.call
 	c.open = slices.DeleteFunc(c.open, func(id protocol.ID) bool { return id == m.ID })
 	switch {
+	case isObject(m.Result) && t.held+len(m.Result) > t.o.Bytes:
+		t.fail(c, "the client's answers are too large to be kept")
+		return
 	case isObject(m.Result):
 		c.answers[a.key] = m.Result
+		t.hold(c, len(m.Result))
 	case a.method == methodElicit:
 		c.answers[a.key] = jsontext.Value(`{"action":"cancel"}`)
 	default:

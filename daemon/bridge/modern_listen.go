@@ -97,8 +97,8 @@ func (t *toModern) subscribe(m protocol.Message) {
 	uri := protocol.Text(members(m.Params, "uri")["uri"])
 	u := t.uris[uri]
 	switch {
-	case uri == "":
-		t.refuse(m.ID, protocol.CodeInvalidParams, "resources/subscribe names no uri")
+	case uri == "" || len(uri) > maxURI:
+		t.refuse(m.ID, protocol.CodeInvalidParams, "resources/subscribe names no uri, or one that is too long")
 	case u != nil && u.live:
 		u.muted = false
 		t.say(protocol.NewResult(m.ID, emptyObject))

@@ -43,6 +43,9 @@ var (
 	levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 )
 
+// maxURI bounds a resource that is subscribed to, in bytes.
+const maxURI = 64 << 10
+
 const noTasks = "tasks cannot be passed between the eras of MCP that this client and this server speak"
 
 // modernMeta are the keys of a request's _meta that the modern era alone has.
