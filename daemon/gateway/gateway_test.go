@@ -80,17 +80,26 @@ type world struct {
 }
 
 func newWorld(script, answers string) *world {
-	w := &world{client: newSide(), script: script, ended: make(chan error, 1), fx: &scriptedEffects{}}
+	return newSessionWorld(answers, func(o *Options, w *world) {
+		w.script = script
+		o.Open = w.open
+	})
+}
+
+// newSessionWorld is a session whose server set opens.
+func newSessionWorld(answers string, set func(*Options, *world)) *world {
+	w := &world{client: newSide(), ended: make(chan error, 1), fx: &scriptedEffects{}}
 	w.gate = &scriptedGate{answers: answers}
-	s := New(Options{
+	o := Options{
 		ID: "s1", Principal: approvals.Principal{UID: 1000, Client: "test"},
 		Server: sandbox.Server{Name: "files", Spec: sandbox.Spec{Tools: sandbox.ToolFilter{Allow: setting(answers, "tools")}, DenyRequests: denied(answers)}},
-		Open:   w.open, Eras: w, Patience: patienceOf(answers),
+		Eras:   w, Patience: patienceOf(answers),
 		Gate: w.gate, Effects: w.fx, Log: w, Describe: describeByName,
 		Tools: func([]protocol.ToolDefinition) {}, Trouble: func() string { return "no words" },
 		Logger: slog.New(slog.DiscardHandler),
-	})
-	go func() { w.ended <- s.Run(context.Background(), w.client.far()) }()
+	}
+	set(&o, w)
+	go func() { w.ended <- New(o).Run(context.Background(), w.client.far()) }()
 	return w
 }
 
@@ -326,7 +335,7 @@ func (b bytesOf) Write(p []byte) (int, error) { return b.s.fromFar.Write(p) }
 
 func (f farEnd) Gone() <-chan struct{}      { return nil }
 func (f farEnd) CloseWrite() error          { f.s.fromFar.end(); return nil }
-func (f farEnd) Stop(context.Context) error { f.s.toFar.end(); return nil }
+func (f farEnd) Stop(context.Context) error { f.s.toFar.end(); f.s.fromFar.end(); return nil }
 func (f farEnd) Close() error               { f.s.toFar.end(); f.s.fromFar.end(); return nil }
 
 // pipe is an unbounded pipe that remembers what went through. It blocks on a channel, which a

@@ -29,7 +29,7 @@ type Session struct {
 	greeted    chan struct{}  // closed at the client's first request, which tells its era
 	serverOver chan error     // how a life of the server ended, for a session that lives Once
 
-	listOnce sync.Mutex // held while we list the server's tools for ourselves
+	lists chan struct{} // holds one token while nobody lists the server's tools for us
 
 	mu      sync.Mutex // guards the fields below
 	closing bool       // no call starts any more
@@ -62,12 +62,14 @@ type running struct {
 
 // New joins a session; Run makes it live.
 func New(o Options) *Session {
-	return &Session{
-		Options: o, greeted: make(chan struct{}), serverOver: make(chan error, 1),
+	s := &Session{
+		Options: o, lists: make(chan struct{}, 1), greeted: make(chan struct{}), serverOver: make(chan error, 1),
 		hello: hello{declared: map[string]bool{}}, tools: newToolbox(),
 		calls: map[protocol.ID]*running{}, open: map[sandbox.Digest]*question{},
 		resumed: map[string]resumption{}, asked: map[protocol.ID]askedOf{},
 	}
+	s.lists <- struct{}{}
+	return s
 }
 
 // Run passes messages both ways until the client is gone or has been answered everything after

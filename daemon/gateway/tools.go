@@ -216,8 +216,12 @@ func (s *Session) knowsTools() bool {
 
 // list asks the server for its tools, for ourselves.
 func (s *Session) list(ctx context.Context) error {
-	s.listOnce.Lock()
-	defer s.listOnce.Unlock()
+	select {
+	case turn := <-s.lists:
+		defer func() { s.lists <- turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if s.knowsTools() {
 		return nil // somebody else has asked meanwhile
 	}
