@@ -59,6 +59,7 @@ func (d *Door) postInitialize(v visit, m protocol.Message) {
 		rpcError(v.w, http.StatusServiceUnavailable, m.ID, protocol.CodeInternal, err.Error())
 		return
 	}
+	defer s.lease.release()
 	v.w.Header().Set(protocol.HeaderSession, s.id)
 	d.postLegacy(v, s, m)
 	if s.revision() == "" { // initialize failed, or its sender left
@@ -76,7 +77,6 @@ func (d *Door) open(v visit, begin protocol.ID) (*session, error) {
 		err = d.run(v.access, v.server, s.pipe, s.over)
 	}
 	if err != nil {
-		s.idle.Stop()
 		return nil, err
 	}
 	d.sessions[s.id] = s
@@ -89,7 +89,7 @@ func (d *Door) postLegacy(v visit, s *session, m protocol.Message) {
 		plain(v.w, http.StatusNotFound, words[http.StatusNotFound])
 		return
 	}
-	defer s.leave()
+	defer s.lease.release()
 	revision, ok := legacyRevision(v.r.Header)
 	if !ok {
 		rpcError(v.w, http.StatusBadRequest, m.ID, protocol.CodeInvalidRequest, protocol.HeaderVersion+" is none that a session speaks")
@@ -142,7 +142,7 @@ func (d *Door) get(v visit) {
 		plain(v.w, http.StatusNotFound, words[http.StatusNotFound])
 		return
 	}
-	defer s.leave()
+	defer s.lease.release()
 	at, ok := s.seat(v.r.Header.Get(protocol.HeaderLastEvent))
 	if !ok {
 		plain(v.w, http.StatusBadRequest, "that stream is not there any more")

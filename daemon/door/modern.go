@@ -31,7 +31,7 @@ func (d *Door) postModern(v visit, m protocol.Message) {
 		rpcError(v.w, http.StatusServiceUnavailable, m.ID, protocol.CodeInternal, err.Error())
 		return
 	}
-	defer s.leave()
+	defer s.lease.release()
 	switch fault := s.checkParams(v.r, m); {
 	case fault != nil:
 		fault.answer(v.w, m.ID)

@@ -70,6 +70,9 @@ func (s *session) answered(a *asked, raw []byte) {
 
 // keep adds an answered stream to those that clients may come back for. Old ones make room.
 func (s *session) keep(st *stream) {
+	if st.size() == 0 {
+		return // its client had left it
+	}
 	s.finished = append(s.finished, st)
 	bytes := 0
 	for _, f := range s.finished {
@@ -210,7 +213,7 @@ func (d *Door) makeRoom(a Access) error {
 			continue
 		}
 		n++
-		if since := s.unusedSince(); !since.IsZero() && (unused == nil || since.Before(unused.unusedSince())) {
+		if since := s.lease.unusedSince(); !since.IsZero() && (unused == nil || since.Before(unused.lease.unusedSince())) {
 			unused = s
 		}
 	}

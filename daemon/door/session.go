@@ -24,6 +24,7 @@ type session struct {
 	pipe     *pipe
 	begin    protocol.ID // of initialize
 	listened *stream     // for what belongs to no request
+	lease    *lease
 
 	mu       sync.Mutex
 	version  protocol.Revision // as negotiated; "" before
@@ -32,9 +33,6 @@ type session struct {
 	finished []*stream // all answered, for clients that come back; oldest first
 	held     map[protocol.ID]*time.Timer
 	streams  int
-	inside   int       // HTTP requests
-	since    time.Time // when the last one ended
-	idle     *time.Timer
 	ended    bool
 	err      error // why, then
 }
@@ -57,57 +55,27 @@ const (
 	maxResent        = 1 << 20
 )
 
-// newSession is a session under an id that nobody can guess.
+// newSession is a session under an id that nobody can guess. Its lease is taken.
 func newSession(d *Door, v visit, begin protocol.ID) *session {
 	s := &session{
 		d: d, id: rand.Text() + rand.Text(), access: v.access, server: v.server, begin: begin,
-		listened: newStream("0"), since: time.Now(),
-		waiting: map[protocol.ID]*asked{}, held: map[protocol.ID]*time.Timer{},
+		listened: newStream("0"),
+		waiting:  map[protocol.ID]*asked{}, held: map[protocol.ID]*time.Timer{},
 	}
 	s.pipe = newPipe(s.out)
-	s.idle = time.AfterFunc(d.Idle, s.tired)
+	s.lease = newLease(d.Idle, func() { _ = s.pipe.Close() })
 	return s
 }
 
-// tired ends a session that nobody has used for long.
-func (s *session) tired() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inside == 0 {
-		_ = s.pipe.Close()
-	}
-}
-
-// enter begins an HTTP request; false when the session has ended. One that never began tells why by
-// its answer to initialize.
+// enter begins an HTTP request, which s.lease.release ends; false when the session has ended. One
+// that never began tells why by its answer to initialize.
 func (s *session) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pipe.isGone() && s.version != "" {
+	s.lease.take()
+	if s.pipe.isGone() && s.revision() != "" {
+		s.lease.release()
 		return false
 	}
-	s.inside++
-	s.idle.Stop()
 	return true
-}
-
-func (s *session) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.since = time.Now()
-	if s.inside--; s.inside == 0 && !s.ended {
-		s.idle.Reset(s.d.Idle)
-	}
-}
-
-// unusedSince is when the last HTTP request ended; zero while there is one.
-func (s *session) unusedSince() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inside > 0 {
-		return time.Time{}
-	}
-	return s.since
 }
 
 // over is called when what stands behind the session has ended: whoever still waits is told.
@@ -118,7 +86,7 @@ func (s *session) over(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended, s.err = true, err
-	s.idle.Stop()
+	s.lease.end()
 	for _, t := range s.held {
 		t.Stop()
 	}

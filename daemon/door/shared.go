@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -25,14 +24,13 @@ type shared struct {
 	key   sharedKey
 	pipe  *pipe
 	tools toolHeaders
+	lease *lease
 
-	mu     sync.Mutex
-	calls  map[string]*call // by the number that is its id and its progress token
-	count  int64
-	inside int // HTTP requests
-	idle   *time.Timer
-	ended  bool
-	err    error // why, then
+	mu    sync.Mutex
+	calls map[string]*call // by the number that is its id and its progress token
+	count int64
+	ended bool
+	err   error // why, then
 }
 
 // call is one request in flight.
@@ -48,7 +46,7 @@ type call struct {
 	ours   chan protocol.Message // for the answer, when we asked it ourselves
 }
 
-// join is the session that v's requests go to; it is opened where there is none. The caller leaves it.
+// join is the session that v's requests go to; it is opened where there is none. The caller releases its lease.
 func (d *Door) join(v visit) (*shared, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,10 +54,9 @@ func (d *Door) join(v visit) (*shared, error) {
 	if s := d.shared[key]; s != nil && s.enter() {
 		return s, nil
 	}
-	s := &shared{d: d, key: key, calls: map[string]*call{}, inside: 1}
+	s := &shared{d: d, key: key, calls: map[string]*call{}}
 	s.pipe = newPipe(s.out)
-	s.idle = time.AfterFunc(d.Idle, s.tired)
-	s.idle.Stop()
+	s.lease = newLease(d.Idle, func() { _ = s.pipe.Close() })
 	if err := d.run(v.access, v.server, s.pipe, s.over); err != nil {
 		return nil, err
 	}
@@ -68,31 +65,12 @@ func (d *Door) join(v visit) (*shared, error) {
 }
 
 func (s *shared) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended || s.pipe.isGone() {
+	s.lease.take()
+	if s.pipe.isGone() {
+		s.lease.release()
 		return false
 	}
-	s.inside++
-	s.idle.Stop()
 	return true
-}
-
-func (s *shared) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inside--; s.inside == 0 && !s.ended {
-		s.idle.Reset(s.d.Idle)
-	}
-}
-
-// tired ends the session when nobody has used it for long.
-func (s *shared) tired() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inside == 0 {
-		_ = s.pipe.Close()
-	}
 }
 
 // over is called when what stands behind the session has ended: whoever still waits is told.
@@ -105,7 +83,7 @@ func (s *shared) over(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended, s.err = true, err
-	s.idle.Stop()
+	s.lease.end()
 	for _, c := range s.calls {
 		c.fail(err)
 	}
