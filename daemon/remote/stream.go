@@ -22,9 +22,10 @@ const (
 
 // cursor is where in a stream we are.
 type cursor struct {
-	last  string        // the newest event's id, "" when there are none
-	retry time.Duration // what the server wants us to wait; 0 when it does not say
-	fresh bool          // something came since the cursor was last looked at
+	last   string        // the newest event's id, "" when there are none
+	retry  time.Duration // what the server wants us to wait; 0 when it does not say
+	fresh  bool          // something came since the cursor was last looked at
+	opened bool          // the stream was there at least once
 }
 
 func (at *cursor) see(e protocol.Event) {
@@ -182,7 +183,7 @@ func (c *Conn) hearOnce(at *cursor) (fresh, more bool) {
 	}
 	defer res.Body.Close()
 	switch {
-	case c.gone(res):
+	case c.gone(res) && at.opened: // else it may be a server's way to say that it offers none
 		c.lose("the server answered 404 to its id", "")
 		return false, false
 	case res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests:
@@ -190,7 +191,7 @@ func (c *Conn) hearOnce(at *cursor) (fresh, more bool) {
 	case res.StatusCode != http.StatusOK || mediaType(res) != "text/event-stream":
 		return false, false // it offers none
 	}
-	at.fresh = false
+	at.fresh, at.opened = false, true
 	c.unasked(ctx, protocol.NewEventReader(res.Body, c.opt.Limits.Message), at)
 	return at.fresh, c.ctx.Err() == nil
 }

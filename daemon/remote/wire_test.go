@@ -146,6 +146,25 @@ func events(rw http.ResponseWriter, text string) {
 	_ = http.NewResponseController(rw).Flush()
 }
 
+func TestAServerMayHaveNothingToSayUnasked(t *testing.T) {
+	for _, status := range []int{404, 405, 406} {
+		url, w := serve(t, legacy(func(rw http.ResponseWriter, r *http.Request, m protocol.Message) {
+			if r.Method == "GET" {
+				rw.WriteHeader(status)
+				return
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		}))
+		p := dialPeer(t, Options{URL: url})
+		p.initialize()
+		eventually(t, "the GET", func() bool { return len(w.of("GET")) == 1 })
+		if m := p.ask("1", "ping", "{}"); m.Result == nil {
+			t.Errorf("after a GET answered %d: %s", status, m.Raw)
+		}
+	}
+}
+
 func TestAStreamIsTakenUpAgain(t *testing.T) {
 	url, w := serve(t, legacy(func(rw http.ResponseWriter, r *http.Request, m protocol.Message) {
 		switch {

@@ -89,10 +89,11 @@ func (l *Login) issuerAmong(issuers []string) string {
 	return issuers[0]
 }
 
-// identifier is the server's URL as its resource identifier.
+// identifier is the server's URL as its resource identifier: without the query, which may hold a
+// key and is nobody else's business.
 func (l *Login) identifier() string {
 	u := *l.url
-	u.Fragment = ""
+	u.RawQuery, u.Fragment = "", ""
 	return u.String()
 }
 
@@ -136,8 +137,19 @@ func (l *Login) places(c challenge) []string {
 // isOurs tells whether metadata found there speak of our server. Only those at the root of its
 // origin, which nobody but the origin's owner writes, may speak of the origin as a whole.
 func (l *Login) isOurs(resource, at string) bool {
-	same := func(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+	same := func(a, b string) bool { return canonical(a) == canonical(b) }
 	return same(resource, l.identifier()) || at == l.origin()+wellKnown && same(resource, l.origin())
+}
+
+// canonical is a resource identifier for comparison: scheme and host without regard to case, one
+// slash at the end more or less.
+func canonical(resource string) string {
+	u, err := url.Parse(resource)
+	if err != nil {
+		return resource
+	}
+	u.Host = strings.ToLower(u.Host)
+	return strings.TrimSuffix(u.String(), "/")
 }
 
 // getResource fetches one document; nil when there is none at that place.

@@ -146,11 +146,10 @@ type Login struct {
 
 // round is one attempt to get a token, shared by all who need it.
 type round struct {
-	cancel  context.CancelFunc
-	waiting int
-	asked   bool // a person was
-	done    chan struct{}
-	err     error // once done is closed
+	cancel context.CancelFunc
+	asked  bool // a person was
+	done   chan struct{}
+	err    error // once done is closed
 }
 
 // Apply puts the server's token on a request to it, renewed first when it has run out. Mark is 0
@@ -195,6 +194,15 @@ func (l *Login) Begin(ctx context.Context) error {
 	return l.share(ctx, mark, func(ctx context.Context) error { return l.ask(ctx, challenge{}, nil) })
 }
 
+// Cancel gives up the login under way, if there is one.
+func (l *Login) Cancel() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.round != nil {
+		l.round.cancel()
+	}
+}
+
 // Forget ends what was allowed, as far as we know of it.
 func (l *Login) Forget() error {
 	l.mu.Lock()
@@ -216,13 +224,13 @@ func (l *Login) config() Server {
 	return l.server
 }
 
-// share runs f, or waits for the round that is under way. The last who leaves ends it.
+// share runs f, or waits for the round that is under way. The round goes on when those who wait
+// leave: a person who is slower than a client's patience has not logged in for nothing.
 func (l *Login) share(ctx context.Context, mark int, f func(context.Context) error) error {
 	r, err := l.join(mark, f)
 	if r == nil {
 		return err
 	}
-	defer l.leave(r)
 	select {
 	case <-r.done:
 		return r.err
@@ -245,7 +253,6 @@ func (l *Login) join(mark int, f func(context.Context) error) (*round, error) {
 	case l.round == nil:
 		l.start(f)
 	}
-	l.round.waiting++
 	return l.round, nil
 }
 
@@ -262,27 +269,12 @@ func (l *Login) start(f func(context.Context) error) {
 		if r.err != nil {
 			r.err = fmt.Errorf("log in to server %s: %w", l.server.Name, r.err)
 		}
-		if l.round == r {
-			l.round = nil
-		}
-		if r.asked && l.round == nil {
+		l.round = nil
+		if r.asked {
 			l.failed, l.failedUntil = r.err, time.Now().Add(cooling)
 		}
 		close(r.done)
 	})
-}
-
-func (l *Login) leave(r *round) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r.waiting--
-	if r.waiting > 0 {
-		return
-	}
-	if l.round == r {
-		l.round, r.asked = nil, false // who comes now begins anew
-	}
-	r.cancel()
 }
 
 // refreshOnly renews the token without asking anybody.

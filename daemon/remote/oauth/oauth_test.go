@@ -112,36 +112,53 @@ func TestOneLoginForAll(t *testing.T) {
 	})
 }
 
-func TestTheLastWhoLeavesEndsTheLogin(t *testing.T) {
+func TestALoginOutlivesThoseWhoWaitForIt(t *testing.T) {
 	w := newWorld(t, oauthtest.Options{Never: true})
 	logins := w.logins(Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 2)
-	for range 2 {
+	l := w.login(logins, nil)
+	for range 2 { // a client that gives up, and comes back
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
 		go func() {
-			_, err := visit(ctx, w.login(logins, nil), w.URL())
-			errs <- err
+			_, err := visit(ctx, l, w.URL())
+			left <- err
 		}()
-	}
-	eventually(t, "the page", func() bool { return w.Pages() == 1 })
-	page, _ := url.Parse(w.Opened[0])
-	back := page.Query().Get("redirect_uri")
-	cancel()
-	for range 2 {
-		if err := <-errs; !errors.Is(err, context.Canceled) {
+		eventually(t, "the page", func() bool { return w.Pages() == 1 })
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("visit: %v", err)
 		}
 	}
-	eventually(t, "the listener's end", func() bool {
-		res, err := http.Get(back)
-		if err == nil {
-			res.Body.Close()
-		}
-		return err != nil
-	})
+	page := w.Opened[0]
 	w.Options.Never = false
-	if status, err := visit(t.Context(), w.login(logins, nil), w.URL()); status != 200 {
-		t.Errorf("a login after one that was given up: %d, %v", status, err)
+	if err := w.Open(t.Context(), page); err != nil { // the person, at last
+		t.Fatal(err)
+	}
+	if status, err := visit(t.Context(), l, w.URL()); status != 200 || err != nil {
+		t.Errorf("visit: %d, %v", status, err)
+	}
+	if got, want := len(w.Opened), 2; got != want { // ours just now is the second
+		t.Errorf("%d pages, want %d", got, want)
+	}
+}
+
+func TestALoginIsGivenUp(t *testing.T) {
+	w := newWorld(t, oauthtest.Options{Never: true})
+	l := w.login(w.logins(Config{}), nil)
+	result := make(chan error, 1)
+	go func() {
+		_, err := visit(t.Context(), l, w.URL())
+		result <- err
+	}()
+	eventually(t, "the page", func() bool { return w.Pages() == 1 })
+	page, _ := url.Parse(w.Opened[0])
+	l.Cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("visit: %v", err)
+	}
+	if res, err := http.Get(page.Query().Get("redirect_uri")); err == nil {
+		res.Body.Close()
+		t.Error("the browser is still waited for")
 	}
 }
 
