@@ -70,6 +70,7 @@ func (s *Session) claim(call approvals.Call) *question {
 		return nil
 	}
 	delete(s.open, key)
+	s.unsettled.Done()
 	q.call.Instance = call.Instance // the server may have been started anew
 	return q
 }
@@ -78,7 +79,7 @@ func (s *Session) claim(call approvals.Call) *question {
 func (s *Session) leave(q *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.underWay.Add(1) // the session's end waits for its record
+	s.unsettled.Add(1)
 	key := q.call.Binding()
 	s.open[key] = q
 	q.timer = time.AfterFunc(claimable, func() { s.unclaimed(key, q) })
@@ -101,16 +102,17 @@ func (s *Session) unclaimed(key sandbox.Digest, q *question) {
 		d.Effect, d.Outcome, d.Reason = approvals.Deny, approvals.Expired, "The call was not made again after it had been approved."
 	}
 	s.recordRefused(s.life, q.call, d)
-	s.underWay.Done()
+	s.unsettled.Done()
 }
 
-// endQuestions ends, when the session does, what waits for a claim.
+// endQuestions ends, when the session does, what waits for a claim, and waits until that is on record.
 func (s *Session) endQuestions() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, q := range s.open {
 		q.timer.Reset(0)
 	}
+	s.mu.Unlock()
+	s.unsettled.Wait()
 }
 
 // patience fires when a client would stop waiting for its answer.

@@ -133,6 +133,7 @@ func TestReportsOfLives(t *testing.T) {
 			open := o.Open
 			o.Open = func(ctx context.Context) (Upstream, error) {
 				if starts++; starts == 1 {
+					<-time.After(time.Second)
 					return nil, errors.New("the registry does not answer")
 				}
 				return open(ctx)
@@ -140,7 +141,7 @@ func TestReportsOfLives(t *testing.T) {
 		})
 		hello := `{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}` + "\n"
 		w.say(fmt.Sprintf(hello, 1))
-		synctest.Wait()
+		<-time.After(2 * time.Second)
 		w.say(fmt.Sprintf(hello, 2))
 		seen := w.over(t)
 		if !strings.Contains(answersTo(seen, "1")[0], "the registry does not answer") || !strings.Contains(answersTo(seen, "2")[0], "result") {

@@ -25,6 +25,7 @@ type Session struct {
 	broken atomic.Pointer[error] // why further calls are refused
 
 	underWay   sync.WaitGroup // the goroutines of calls
+	unsettled  sync.WaitGroup // questions that have outlived their call and wait to be claimed
 	background sync.WaitGroup // the server's lives and the relisting
 	greeted    chan struct{}  // closed at the client's first request, which tells its era
 	serverOver chan error     // how a life of the server ended, for a session that lives Once
@@ -138,8 +139,8 @@ func (s *Session) close(cancel context.CancelFunc) {
 	if way != nil {
 		way.fail(errEnded)
 	}
-	s.endQuestions()
 	s.underWay.Wait()
+	s.endQuestions()
 	s.background.Wait()
 }
 
@@ -198,7 +199,8 @@ func (s *Session) serverEnded(way *link, err error) {
 
 // told is the end of a server in words for the person: which server, what it said last, what next.
 func (s *Session) told(err error) error {
-	if errors.Is(err, io.EOF) {
+	var lost *protocol.LostError
+	if errors.Is(err, io.EOF) && !errors.As(err, &lost) {
 		err = errors.New("the server has ended")
 	}
 	return fmt.Errorf("%s: %w. %s", s.Server.Name, err, s.Trouble())
