@@ -100,6 +100,7 @@ func TestFourSessionsOneLogin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(client.CloseIdleConnections)
 		var peers []*peer
 		for range 4 {
 			login, err := logins.Server(oauth.Server{Name: "far", URL: world.URL(), Client: client})

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/remote/oauth"
 )
 
 // TestMain finds goroutines that are left when all tests are done.
@@ -43,6 +44,15 @@ func leaks() int {
 	fmt.Fprintln(os.Stderr, "goroutines are left:\n"+strings.Join(left, "\n\n"))
 	return 1
 }
+
+// A session uses a Conn like a server in a sandbox.
+var _ interface {
+	protocol.Stream
+	CloseWrite() error
+	Stop(context.Context) error
+} = (*Conn)(nil)
+
+var _ Authorizer = (*oauth.Login)(nil)
 
 // long is how long a test waits for what must come.
 const long = 20 * time.Second

@@ -132,6 +132,7 @@ type Conn struct {
 	opt  Options
 	url  *url.URL
 	http *http.Client
+	own  bool // nobody else uses http
 	log  *slog.Logger
 
 	ctx    context.Context // of all that is under way; ends when the Conn does
@@ -165,7 +166,8 @@ func Open(ctx context.Context, opt Options) (*Conn, error) {
 	if err := checkHeaders(opt.Headers); err != nil {
 		return nil, fmt.Errorf("open server %s: %w", opt.Name, err)
 	}
-	if opt.Client == nil {
+	own := opt.Client == nil
+	if own {
 		if opt.Client, err = Client(opt.URL, dial.Rules{}); err != nil {
 			return nil, err
 		}
@@ -175,7 +177,7 @@ func Open(ctx context.Context, opt Options) (*Conn, error) {
 	}
 	opt.Limits = opt.Limits.orDefaults()
 	c := &Conn{
-		opt: opt, url: u, http: opt.Client, log: opt.Log.With("server", opt.Name),
+		opt: opt, url: u, http: opt.Client, own: own, log: opt.Log.With("server", opt.Name),
 		in: make(chan item), out: make(chan protocol.Message, maxPending),
 		slots: make(chan struct{}, opt.Limits.Streams), calls: map[protocol.ID]*call{},
 	}
@@ -246,7 +248,9 @@ func (c *Conn) Stop(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		c.http.CloseIdleConnections()
+		if c.own {
+			c.http.CloseIdleConnections()
+		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

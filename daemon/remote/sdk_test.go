@@ -2,7 +2,9 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +138,64 @@ func TestACallBeforeAnyListIsSentAgainWithItsHeaders(t *testing.T) {
 			posts := w.of("POST")
 			if n := len(posts); n != 3 || posts[2].Header.Get("Mcp-Param-Region") != "north" {
 				t.Errorf("%d POST, the last with %v", n, posts[n-1].Header)
+			}
+		})
+	}
+}
+
+func TestNoAnswerCrosses(t *testing.T) {
+	for name, opt := range map[string]mcp.StreamableHTTPOptions{
+		"streams": {Stateless: true}, "JSON": {Stateless: true, JSONResponse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, _ := serve(t, sdkHandler(sdkServer(), opt))
+			p := dialPeer(t, Options{URL: url})
+			p.ask(`"list"`, "tools/list", modern(""))
+			const n = 500
+			for i := range n {
+				id := []string{"%d", `"%d"`}[i%2] // 1 and "1" are two requests
+				p.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":%s}`, i/2, modern(fmt.Sprintf(`"name":"where","arguments":{"region":"r%d"}`, i))))
+			}
+			for range n {
+				m := p.until(func(m protocol.Message) bool { return m.Kind == protocol.Response })
+				var i int
+				quoted, err := strconv.Unquote(string(m.ID))
+				if err == nil {
+					i++
+				} else {
+					quoted = string(m.ID)
+				}
+				half, err := strconv.Atoi(quoted)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := fmt.Sprintf(`\"r%d\"`, 2*half+i); !strings.Contains(string(m.Result), want) {
+					t.Fatalf("answer to %s: %s, want in it %s", m.ID, m.Raw, want)
+				}
+			}
+		})
+	}
+}
+
+func TestLargeMessagesPass(t *testing.T) {
+	large := strings.Repeat("x", 20<<20)
+	for name, h := range map[string]http.HandlerFunc{
+		"JSON": func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":1,"result":{"blob":%q}}`, large)
+		},
+		"a stream": func(rw http.ResponseWriter, _ *http.Request) {
+			events(rw, fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"blob\":%q}}\n\n", large))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, w := serve(t, h)
+			p := dialPeer(t, Options{URL: url})
+			if m := p.ask("1", "tools/call", modern(`"name":"x","arguments":{"blob":"`+large+`"}`)); len(m.Result) < len(large) {
+				t.Errorf("%d bytes came", len(m.Result))
+			}
+			if got := len(w.bodies()[0]); got < len(large) {
+				t.Errorf("%d bytes went", got)
 			}
 		})
 	}

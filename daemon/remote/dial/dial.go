@@ -176,6 +176,7 @@ func (d *Dialer) Transport() *http.Transport {
 		TLSHandshakeTimeout:    handshakeTime,
 		MaxResponseHeaderBytes: maxHeaders,
 		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    16, // sessions ask in bursts
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
 		// A stream nothing comes on for hours is not told from a dead connection otherwise.
