@@ -57,7 +57,7 @@ type Options struct {
 // Limits bound what a server can make us hold or wait for. A zero is the default.
 type Limits struct {
 	Message int           // bytes of one message; protocol.MaxMessage
-	Streams int           // requests under way at once, others wait; 64
+	Streams int           // requests under way at once, others wait, subscriptions not counted; 64
 	Answer  time.Duration // until an answer's headers, and then its whole JSON body; 15 minutes
 	Accept  time.Duration // until anything that is no request is accepted; 30 seconds
 }

@@ -20,12 +20,10 @@ var (
 // request carries one request out: exactly one answer comes of it, unless it was cancelled, the
 // session was lost or the Conn ended.
 func (c *Conn) request(k *call) {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-k.ctx.Done():
+	if !c.enter(k) {
 		return
 	}
+	defer c.leave(k)
 	if c.isLost() {
 		c.lose("", k.message.ID)
 		return
@@ -39,6 +37,26 @@ func (c *Conn) request(k *call) {
 		return
 	}
 	c.exchange(k, header)
+}
+
+// enter waits until k may be under way, and reports whether it may. A subscription takes no place:
+// it would never give it back.
+func (c *Conn) enter(k *call) bool {
+	if k.message.Method == protocol.MethodListen {
+		return true
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-k.ctx.Done():
+		return false
+	}
+}
+
+func (c *Conn) leave(k *call) {
+	if k.message.Method != protocol.MethodListen {
+		<-c.slots
+	}
 }
 
 // exchange sends k and takes what comes of it.

@@ -143,6 +143,24 @@ func TestACallBeforeAnyListIsSentAgainWithItsHeaders(t *testing.T) {
 	}
 }
 
+func TestASubscription(t *testing.T) {
+	server := sdkServer()
+	url, _ := serve(t, sdkHandler(server, mcp.StreamableHTTPOptions{Stateless: true}))
+	p := dialPeer(t, Options{URL: url, Limits: Limits{Streams: 1}})
+	p.write(`{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":` + modern(`"notifications":{"promptsListChanged":true}`) + `}`)
+	ack := p.next()
+	if ack.err != nil || ack.message.Kind != protocol.Notification || !strings.Contains(string(ack.message.Raw), `"sub"`) {
+		t.Fatalf("first: %s, %v", ack.message.Raw, ack.err)
+	}
+	if m := p.ask("1", "tools/list", modern("")); m.Result == nil { // it has a place of its own
+		t.Errorf("tools/list: %s", m.Raw)
+	}
+	server.AddPrompt(&mcp.Prompt{Name: "new"}, nil)
+	p.until(func(m protocol.Message) bool { return m.Method == "notifications/prompts/list_changed" })
+	p.write(string(protocol.NewCancelled(`"sub"`, "enough")))
+	eventually(t, "the end of it", func() bool { return inFlight(p.conn) == 0 })
+}
+
 func TestNoAnswerCrosses(t *testing.T) {
 	for name, opt := range map[string]mcp.StreamableHTTPOptions{
 		"streams": {Stateless: true}, "JSON": {Stateless: true, JSONResponse: true},

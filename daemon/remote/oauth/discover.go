@@ -184,7 +184,7 @@ func authorizationServer(ctx context.Context, client *http.Client, issuer string
 	m, err := auth.GetAuthServerMetadata(ctx, issuer, client)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("get the authorization server's metadata: %w", withoutURL(err))
+		return nil, fmt.Errorf("get the authorization server's metadata: %.300s", withoutURL(err)) // its words are in it
 	case m == nil && oldest:
 		return &oauthex.AuthServerMeta{
 			Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize",
