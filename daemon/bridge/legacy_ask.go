@@ -38,14 +38,23 @@ func (t *toLegacy) serverAsks(m protocol.Message) {
 		return
 	}
 	a := &legacyAsk{id: m.ID, q: q, key: m.Method + "-" + string(t.newID())}
-	c := t.asker(q)
-	if c == nil || len(t.questions) >= t.o.Questions || t.held+len(m.Raw) > t.o.Bytes {
+	if len(t.questions) >= t.o.Questions || t.held+len(m.Raw) > t.o.Bytes {
 		t.decline(a)
 		return
 	}
 	t.questions[a.id] = a
 	a.kept = len(m.Raw)
 	t.held += a.kept
+	t.assign(a)
+}
+
+// assign gives a question to a call, or declines it when there is none that can take it.
+func (t *toLegacy) assign(a *legacyAsk) {
+	c := t.asker(a.q)
+	if c == nil {
+		t.decline(a)
+		return
+	}
 	c.asks = append(c.asks, a)
 	if c.state == "" {
 		t.suspend(c)
@@ -53,21 +62,27 @@ func (t *toLegacy) serverAsks(m protocol.Message) {
 }
 
 // asker is the call that a question is taken to belong to; a legacy server does not say. It is the
-// oldest one that can still be answered and whose client declared the capability: exact for a
-// server that does one thing at a time. A wrong guess costs little: the answer goes to the server
-// under the id it asked with, and only the other call has to be fetched again.
+// oldest one that waits for the server and whose client declared the capability: exact for a server
+// that does one thing at a time. A wrong guess costs little: the answer goes to the server under
+// the id it asked with, and only the other call has to be fetched again. Calls that have asked
+// half of what they may come later, and suspended ones last.
 func (t *toLegacy) asker(q question) *legacyCall {
-	var found *legacyCall
+	var best *legacyCall
 	for _, c := range t.askers {
-		switch {
-		case c.at == "" || !q.declaredIn(c.capabilities):
-		case c.state == "":
-			return c
-		case found == nil:
-			found = c
+		if c.at != "" && q.declaredIn(c.capabilities) && (best == nil || t.burden(c) < t.burden(best)) {
+			best = c
 		}
 	}
-	return found
+	return best
+}
+
+// burden orders the calls that a question may belong to, the least burdened first.
+func (t *toLegacy) burden(c *legacyCall) int {
+	rounds := max(0, c.rounds-t.o.Rounds/2)
+	if c.state != "" {
+		return t.o.Rounds + 1 + rounds
+	}
+	return rounds
 }
 
 // decline answers a question that is put to nobody.
@@ -184,17 +199,35 @@ func (t *toLegacy) resume(m protocol.Message, who said) {
 	t.hold(c, len(c.sent.Raw)+len(c.capabilities)+len(c.token)-c.kept)
 	t.calls[c.id] = c
 	t.tellLevel()
-	if kept != nil {
-		t.answerCall(c, *kept)
-		return
+	pages, refused := t.answerAsks(c, answers)
+	switch {
+	case kept != nil:
+		t.answerKept(c, *kept)
+	case len(c.asks) > 0:
+		t.suspend(c)
+	case refused:
+		t.fail(c, "the page that the server asked for was not opened")
+	case pages > 0:
+		t.sendCall(c, c.sent)
 	}
-	t.answerAsks(c, answers)
 }
 
-// answerAsks gives the server the client's answers, and asks the client again for those that it
-// did not give.
-func (t *toLegacy) answerAsks(c *legacyCall, answers map[string]jsontext.Value) {
-	pages, refused := 0, false
+// answerKept gives the client what the server has answered meanwhile. A question that is open
+// nevertheless was of another call.
+func (t *toLegacy) answerKept(c *legacyCall, m protocol.Message) {
+	open := c.asks
+	c.asks = nil
+	t.answerCall(c, m)
+	for _, a := range open {
+		if t.questions[a.id] == a {
+			t.assign(a)
+		}
+	}
+}
+
+// answerAsks gives the server the client's answers; those that it did not give stay open. It tells
+// how many were of pages to open, and whether one of them was not opened.
+func (t *toLegacy) answerAsks(c *legacyCall, answers map[string]jsontext.Value) (pages int, refused bool) {
 	c.asks = slices.DeleteFunc(c.asks, func(a *legacyAsk) bool {
 		answer := answers[a.key]
 		switch {
@@ -217,14 +250,7 @@ func (t *toLegacy) answerAsks(c *legacyCall, answers map[string]jsontext.Value) 
 		t.send(protocol.NewResult(a.id, answer))
 		return true
 	})
-	switch {
-	case len(c.asks) > 0:
-		t.suspend(c)
-	case refused:
-		t.fail(c, "the page that the server asked for was not opened")
-	case pages > 0:
-		t.sendCall(c, c.sent)
-	}
+	return pages, refused
 }
 
 // serverWithdraws takes back a question that the server does not wait for any more.

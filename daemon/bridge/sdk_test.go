@@ -44,15 +44,25 @@ type world struct {
 	client *mcp.ClientSession
 
 	toServer *recorded
+	toClient *recorded
 	events   chan string // what the client was notified of
 	stopped  chan struct{}
 }
 
-// recorded is a stream whose written messages are kept.
+// recorded is a stream whose messages are kept.
 type recorded struct {
 	protocol.Stream
 	mu    sync.Mutex
 	wrote []protocol.Message
+	read  []protocol.Message
+}
+
+func (r *recorded) Read() (protocol.Message, error) {
+	m, err := r.Stream.Read()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read = append(r.read, m)
+	return m, err
 }
 
 func (r *recorded) Write(raw []byte) error {
@@ -80,7 +90,8 @@ func newWorld(t *testing.T, c crossing) *world {
 	w.toServer = &recorded{Stream: protocol.NewLines(toServer)}
 	var pumps sync.WaitGroup
 	bridge := c.open(w.toServer, Options{})
-	client := protocol.NewLines(toClient)
+	client := &recorded{Stream: protocol.NewLines(toClient)}
+	w.toClient = client
 	pumps.Go(func() { _ = pump(client, bridge); toServer.Close() })
 	pumps.Go(func() { _ = pump(bridge, client); toClient.Close() })
 	w.client, err = w.newClient().Connect(ctx, transport(clientEnd), &mcp.ClientSessionOptions{ProtocolVersion: c.client})
@@ -249,6 +260,9 @@ func (w *world) call(t *testing.T, name string, args any) *mcp.CallToolResult {
 }
 
 func text(r *mcp.CallToolResult) string {
+	if r == nil {
+		return ""
+	}
 	if len(r.Content) != 1 {
 		return fmt.Sprint(r.Content)
 	}
@@ -271,9 +285,31 @@ func TestRealPeers(t *testing.T) {
 			t.Run("progress and cancellation", func(t *testing.T) { cancels(t, newWorld(t, c)) })
 			t.Run("list changes", func(t *testing.T) { listsChange(t, newWorld(t, c)) })
 			t.Run("resources that change", func(t *testing.T) { resourcesChange(t, newWorld(t, c)) })
+			t.Run("many calls at once", func(t *testing.T) { interleaves(t, newWorld(t, c)) })
 			t.Run("log messages", func(t *testing.T) { logs(t, newWorld(t, c)) })
 		})
 	}
+}
+
+// interleaves makes many calls at once; a server's questions may then be carried by any of them.
+func interleaves(t *testing.T, w *world) {
+	var calls sync.WaitGroup
+	for i := range 40 {
+		calls.Go(func() {
+			if i%4 == 0 {
+				r, err := w.client.CallTool(w.ctx, &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"i": i}})
+				if err != nil || r.IsError || !strings.Contains(text(r), "Ana") {
+					t.Errorf("call %d: %s, %v", i, text(r), err)
+				}
+				return
+			}
+			r, err := w.client.CallTool(w.ctx, &mcp.CallToolParams{Name: "add", Arguments: map[string]any{"A": i, "B": 1000}})
+			if err != nil || !cmp.Equal(r.StructuredContent, any(map[string]any{"Sum": float64(1000 + i)})) {
+				t.Errorf("call %d: %+v, %v", i, r, err)
+			}
+		})
+	}
+	calls.Wait()
 }
 
 func handshakes(t *testing.T, w *world) {
@@ -365,7 +401,7 @@ func listsChange(t *testing.T, w *world) {
 			return words("new"), nil
 		})
 	}
-	w.listening(t)
+	w.listening(t, 1)
 	tool("new1")
 	w.expect(t, "tools")
 	w.server.RemovePrompts("p")
@@ -378,30 +414,32 @@ func listsChange(t *testing.T, w *world) {
 	}
 }
 
-// listening waits until the server has been asked to tell of changes, where it has to be.
-func (w *world) listening(t *testing.T) {
-	t.Helper()
-	if !w.server2026() {
-		w.call(t, "add", map[string]any{"A": 1, "B": 1}) // the client's listen came first
-		return
-	}
-	w.until(t, func(m protocol.Message) bool { return m.Method == protocol.MethodListen })
-	w.call(t, "add", map[string]any{"A": 1, "B": 1})
-}
-
-// until waits until the server has been sent a message that is so.
-func (w *world) until(t *testing.T, so func(protocol.Message) bool) {
+// listening waits until the server, or the bridge for it, has acknowledged so many listens.
+func (w *world) listening(t *testing.T, listens int) {
 	t.Helper()
 	for w.ctx.Err() == nil {
-		w.toServer.mu.Lock()
-		found := slices.ContainsFunc(w.toServer.wrote, so)
-		w.toServer.mu.Unlock()
-		if found {
+		if w.acknowledged() >= listens {
 			return
 		}
 		<-time.After(time.Millisecond)
 	}
-	t.Fatal("it was never sent")
+	t.Fatal("nobody acknowledged the listens")
+}
+
+func (w *world) acknowledged() int {
+	r, of := w.toClient, func(r *recorded) []protocol.Message { return r.wrote }
+	if w.server2026() {
+		r, of = w.toServer, func(r *recorded) []protocol.Message { return r.read }
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, m := range of(r) {
+		if m.Method == noteAcknowledged {
+			n++
+		}
+	}
+	return n
 }
 
 func resourcesChange(t *testing.T, w *world) {
@@ -413,23 +451,34 @@ func resourcesChange(t *testing.T, w *world) {
 	if err := w.client.Subscribe(w.ctx, &mcp.SubscribeParams{URI: "x:r"}); err != nil {
 		t.Fatal(err)
 	}
-	if !w.server2026() { // the Go SDK's modern client does not wait for the acknowledgment
-		w.until(t, func(m protocol.Message) bool { return m.Method == methodSubscribe })
-		w.call(t, "add", map[string]any{"A": 1, "B": 1})
-	}
+	w.listening(t, 2) // the Go SDK's modern client does not wait for it
 	update()
 	w.expect(t, "updated x:r")
 	if err := w.client.Unsubscribe(w.ctx, &mcp.UnsubscribeParams{URI: "x:r"}); err != nil {
 		t.Fatal(err)
 	}
 	if !w.server2026() {
-		w.until(t, func(m protocol.Message) bool { return m.Method == methodUnsubscribe })
+		w.cancelled(t)
 	}
 	update()
 	w.call(t, "add", map[string]any{"A": 1, "B": 1})
-	w.listening(t)
 	w.server.RemoveTools("log")
 	w.expect(t, "tools") // and of no update before
+}
+
+// cancelled waits until the client has ended a listen.
+func (w *world) cancelled(t *testing.T) {
+	t.Helper()
+	for w.ctx.Err() == nil {
+		w.toServer.mu.Lock()
+		found := slices.ContainsFunc(w.toServer.wrote, func(m protocol.Message) bool { return m.Method == methodUnsubscribe })
+		w.toServer.mu.Unlock()
+		if found {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+	t.Fatal("the listen was never ended")
 }
 
 func logs(t *testing.T, w *world) {
