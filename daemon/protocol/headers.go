@@ -62,6 +62,9 @@ func CheckHeaders(h http.Header, m Message, params []ParamHeader) error {
 			return err
 		}
 	}
+	if len(params) == 0 {
+		return nil
+	}
 	arguments := argumentsOf(m)
 	for _, p := range params {
 		if err := p.check(h, arguments); err != nil {
