@@ -53,12 +53,13 @@ type Instance struct {
 	machine machine
 	exit    *sandbox.Exit
 	asked   bool // we end it, and its end is none of its doing
+	stops   bool // Stop has been called
 	excused bool
 	readyAt time.Time // zero until Ready
 
 	closeIn sync.Once
-	stop    sync.Once
-	stopErr error
+	stopped chan struct{} // closed when Stop is done
+	stopErr error         // read only after stopped
 }
 
 // keeper is told what an instance comes to.
@@ -211,7 +212,15 @@ func (i *Instance) ask() {
 // Stop ends the instance: end of file, TERM, KILL of everything. When it returns nil nothing of it
 // is left. Later calls wait for the first.
 func (i *Instance) Stop(ctx context.Context) error {
-	i.stop.Do(func() { i.stopErr = i.stopNow(ctx) })
+	i.mu.Lock()
+	first := !i.stops
+	i.stops = true
+	i.mu.Unlock()
+	if first {
+		i.stopErr = i.stopNow(ctx)
+		close(i.stopped)
+	}
+	<-i.stopped
 	return i.stopErr
 }
 

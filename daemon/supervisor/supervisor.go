@@ -204,7 +204,7 @@ func (s *Supervisor) launch(ctx context.Context, l sandbox.Launch, o Owner) (*In
 	}
 	return &Instance{
 		id: l.ID, server: l.Server, owner: o, info: running.Info(), running: running, pipes: ours,
-		log: newRing(instanceLines), ended: make(chan struct{}), keeper: s, machine: machine{state: sandbox.Starting},
+		log: newRing(instanceLines), ended: make(chan struct{}), stopped: make(chan struct{}), keeper: s, machine: machine{state: sandbox.Starting},
 	}, nil
 }
 
