@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -242,14 +243,13 @@ func (s *Supervisor) settled(name sandbox.ServerName, now time.Time) *server {
 
 // State is a server's, over all its instances, and the reason that goes with it.
 func (s *Supervisor) State(name sandbox.ServerName) (sandbox.State, string) {
-	running := s.Instances(name)
+	running := slices.DeleteFunc(s.Instances(name), func(i Status) bool { return i.State == sandbox.Failed })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	srv := s.settled(name, time.Now())
-	switch {
+	switch { // what has failed is told by what that came to, also while it is being taken down
 	case len(running) > 0:
-		newest := running[len(running)-1]
-		return newest.State, newest.Reason
+		return running[len(running)-1].State, ""
 	case srv.starting > 0:
 		return sandbox.Starting, ""
 	case srv.looping:
