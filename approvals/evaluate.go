@@ -19,6 +19,7 @@ const (
 	RuleUnlisted  = "default rule 3 (tools the server never listed are refused)"
 	RuleArguments = "default rule 4 (credential-like and very large arguments ask)"
 	RuleDemoted   = "default rule 5 (a read that changed something asks)"
+	RuleExternal  = "default rule 8 (servers that run elsewhere ask)"
 	RuleContinues = "default rule 7 (a call that was let through may go on after the server's own question)"
 	RuleDirect    = "default rule 6 (in direct mode everything asks)"
 )
@@ -38,6 +39,8 @@ func Evaluate(c Call, s Standing) Decision {
 		d.Rule, d.Reason = RuleArguments, fmt.Sprintf("%s asks because %s.", c.Tool, risk)
 	case s.Demoted != "":
 		d.Rule, d.Reason = RuleDemoted, fmt.Sprintf("%s no longer passes as a read: %s", c.Tool, sentence(s.Demoted))
+	case c.Class == Read && c.External:
+		d.Rule, d.Reason = RuleExternal, fmt.Sprintf("%s runs outside of Garita's walls, where nobody sees what %s does.", c.Server, c.Tool)
 	case c.Class == Read && !confined(c.Mode):
 		d.Rule, d.Reason = RuleDirect, fmt.Sprintf("%s works on your files directly, with nothing in between that could be undone.", c.Tool)
 	case c.Class == Read:

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/garita-dev/garita/approvals"
@@ -42,7 +41,7 @@ func (d *Daemon) CreateToken(ctx context.Context, peer httpapi.Peer, n api.NewTo
 	if err != nil {
 		return api.CreatedToken{}, err
 	}
-	return api.CreatedToken{Token: apiToken(made), Secret: secret, URL: d.doorURL()}, nil
+	return api.CreatedToken{Token: apiToken(made), Secret: secret, URL: d.doorAt}, nil
 }
 
 // RevokeToken implements httpapi.Backend.
@@ -50,16 +49,13 @@ func (d *Daemon) RevokeToken(ctx context.Context, peer httpapi.Peer, id string) 
 	if err := d.refuseDescendants(ctx, peer, "revoke token "+id); err != nil {
 		return err
 	}
-	return d.db.RevokeToken(ctx, approvals.Principal{UID: peer.UID}, store.TokenID(id))
-}
-
-// doorURL is where clients with a token go; "" when the door is shut or its port is not a fixed one.
-func (d *Daemon) doorURL() string {
-	doors := d.config.Settings().Doors
-	if !doors.HTTP || doors.Port == 0 {
-		return ""
+	if err := d.db.RevokeToken(ctx, approvals.Principal{UID: peer.UID}, store.TokenID(id)); err != nil {
+		return err
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d/mcp", doors.Port)
+	if at := d.door.Load(); at != nil {
+		at.Drop(id)
+	}
+	return nil
 }
 
 func apiToken(t store.Token) api.Token {

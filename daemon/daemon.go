@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,8 +22,11 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/clientconfig"
 	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/daemon/door"
 	"github.com/garita-dev/garita/daemon/events"
 	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/daemon/rate"
+	"github.com/garita-dev/garita/daemon/remote/oauth"
 	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/daemon/trace"
 	"github.com/garita-dev/garita/frontend"
@@ -44,11 +48,15 @@ type Daemon struct {
 	traces     *trace.Log
 	importer   *clientconfig.Importer
 	attached   *attached
+	logins     *oauth.Logins
+	rates      rate.Limiter
+	door       atomic.Pointer[door.Door] // nil while it is shut
 	log        *slog.Logger
 
 	started  time.Time
 	pid, uid int
 	page     string          // the page's address, "" when it is off
+	doorAt   string          // the HTTP door's, "" when it is shut
 	running  context.Context // ends when the daemon is to stop
 	stop     context.CancelFunc
 	sessions sync.WaitGroup
@@ -102,6 +110,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 		Log: gateLog{d}, Standings: db, Wait: settings.Settings().Approvals.Wait,
 		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },
 	})
+	d.logins = d.newLogins()
 	d.effects = newEffects(d.engine, demotions{d})
 	d.supervisor = supervisor.New(supervisor.Options{
 		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d},
@@ -133,11 +142,15 @@ func (d *Daemon) run(ctx context.Context) error {
 	if page != nil {
 		parts.Go(func() error { return server.ServePage(running, page) })
 	}
+	if at := d.listenDoor(); at != nil {
+		parts.Go(func() error { return d.serveDoor(running, at) })
+	}
 	parts.Go(func() error { return d.config.Watch(running, d.noteSettings) })
 	err = parts.Wait()
 
 	d.stop()
 	d.sessions.Wait()
+	d.logins.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/protocol"
@@ -25,7 +28,8 @@ func (d *Daemon) opening(v visit, o gateway.Options) func(context.Context) (gate
 		if err := d.recordStart(ctx, o, i.Now().Info); err != nil {
 			return nil, errors.Join(fmt.Errorf("no sandbox without a record: %w", err), i.Stop(context.WithoutCancel(ctx)))
 		}
-		return sandboxed{i, protocol.NewLines(i)}, nil
+		lines := protocol.Lines{Reader: protocol.NewReader(i, int(d.config.Settings().Message)), Writer: protocol.NewWriter(i)}
+		return sandboxed{i, lines}, nil
 	}
 }
 
@@ -43,3 +47,46 @@ func (s sandboxed) Excuse()                         { s.instance.Excuse() }
 func (s sandboxed) Fail(reason string)              { s.instance.Fail(reason) }
 func (s sandboxed) CloseWrite() error               { return s.instance.CloseWrite() }
 func (s sandboxed) Stop(ctx context.Context) error  { return s.instance.Stop(ctx) }
+
+// admission says why a call comes too soon: there is a limit for a server over all its agents.
+func (d *Daemon) admission(v visit) func() error {
+	limit := v.server.Spec.Limits.Calls
+	return func() error {
+		if wait, ok := d.rates.Take("server "+string(v.server.Name), limit); !ok {
+			return fmt.Errorf("%s may be called %s (limits.calls); the next call can be made in %s: %w",
+				v.server.Name, limit, wait.Round(time.Second), errdefs.ErrResourceExhausted)
+		}
+		return nil
+	}
+}
+
+// eras is what is remembered of how one server, as it is, speaks.
+type eras struct {
+	*Daemon
+	key string
+}
+
+// erasOf remembers for a definition with the package it has resolved to: another version is probed anew.
+func (d *Daemon) erasOf(spec sandbox.Digest, server sandbox.Server) eras {
+	key := string(spec)
+	if p := d.config.Package(server.Name); p != nil {
+		key += " " + p.Version + " " + string(p.Tree)
+	}
+	return eras{d, key}
+}
+
+// Era implements gateway.Eras. What cannot be read is not known.
+func (e eras) Era() protocol.Era {
+	era, err := e.db.Era(e.running, e.key)
+	if err != nil {
+		e.log.Warn("cannot tell how a server speaks; it is probed", "err", err)
+	}
+	return protocol.Era(era)
+}
+
+// Learn implements gateway.Eras.
+func (e eras) Learn(era protocol.Era) {
+	if err := e.db.SaveEra(e.running, e.key, string(era)); err != nil {
+		e.log.Warn("cannot remember how a server speaks", "err", err)
+	}
+}

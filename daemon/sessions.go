@@ -18,6 +18,7 @@ import (
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/trace"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -26,7 +27,9 @@ import (
 type visit struct {
 	principal approvals.Principal
 	server    sandbox.Server
-	clientPID int           // whose descendants may not answer
+	clientPID int           // whose descendants may not answer; 0 where the door holds them
+	door      string        // stdio | http | call, for listings
+	tools     []string      // patterns of the tools that exist for it; none mean all
 	once      bool          // it ends with its server
 	patience  time.Duration // of its client; 0 without end
 }
@@ -56,7 +59,7 @@ func (d *Daemon) CallTool(ctx context.Context, peer httpapi.Peer, t api.ToolCall
 	client, caller := newCallClient(ctx)
 	served := make(chan error, 1)
 	d.sessions.Go(func() {
-		v := visit{principal: approvals.Principal{UID: peer.UID}, server: server, clientPID: peer.PID}
+		v := visit{principal: approvals.Principal{UID: peer.UID}, server: server, clientPID: peer.PID, door: "call"}
 		err := d.serve(context.WithoutCancel(ctx), v, client)
 		_ = client.Close()
 		served <- err
@@ -73,9 +76,11 @@ func (d *Daemon) CallTool(ctx context.Context, peer httpapi.Peer, t api.ToolCall
 
 // serve runs one session from its sandbox's start to its end.
 func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) error {
-	if err := d.attached.hold(v.clientPID); err != nil {
-		turnAway(client, err)
-		return err
+	if v.clientPID > 0 {
+		if err := d.attached.hold(v.clientPID); err != nil {
+			turnAway(client, err)
+			return err
+		}
 	}
 	ctx, cancel := d.whileServing(ctx)
 	defer cancel()
@@ -85,6 +90,11 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 		turnAway(client, err)
 		return err
 	}
+	seen := d.traces.Open(trace.Session{
+		ID: string(o.ID), Agent: agentName(v.principal), Server: string(v.server.Name), Door: v.door, Started: time.Now(),
+	})
+	defer seen.End()
+	o.Trace = func(at gateway.Side, raw []byte) { seen.Record(trace.Direction(at), raw) }
 	err = gateway.New(o).Run(ctx, client)
 	d.record(context.WithoutCancel(ctx), store.SessionClosed, o, err)
 	return err
@@ -99,6 +109,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	o := gateway.Options{
 		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
 		Once: v.once, Patience: v.patience, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
+		Allow: v.tools, Admit: d.admission(v), Eras: d.erasOf(spec, v.server),
 		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
 		Trouble: func() string { return d.trouble(v.server.Name) }, Logger: d.log,
 	}
@@ -111,6 +122,9 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 		return gateway.Options{}, fmt.Errorf("no session without a record: %w", err)
 	}
 	o.Open = d.opening(v, o)
+	if v.server.Source.External() {
+		o.Open = d.reaching(v.server)
+	}
 	return o, nil
 }
 
@@ -138,7 +152,7 @@ func (d *Daemon) visitOf(peer httpapi.Peer, a api.Attach) (visit, error) {
 		pid = peer.PID
 	}
 	return visit{
-		principal: approvals.Principal{UID: peer.UID, Client: a.Client}, server: server, clientPID: pid,
+		principal: approvals.Principal{UID: peer.UID, Client: a.Client}, server: server, clientPID: pid, door: "stdio",
 		once: a.Server == "", patience: clientPatience,
 	}, nil
 }

@@ -76,7 +76,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	}
 	call := approvals.Call{
 		ID: newCallID(), Session: s.ID, Principal: s.Principal, Label: s.label(), Server: s.Server.Name, Spec: s.Spec,
-		Instance: s.link(ctx).runs(), Workspace: s.Workspace, Mode: s.mode(), Tool: tc.Name, Arguments: tc.Arguments,
+		Instance: s.link(ctx).runs(), Workspace: s.Workspace, Mode: s.mode(), External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
 		Pin: t.pin, // none for a tool that was never listed: that is denied
 		At:  time.Now().UTC(),
 	}

@@ -53,15 +53,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Side is one end of a session.
+// Side is where a message passes by.
 type Side string
 
-// The sides.
+// The ways a message passes.
 const (
-	FromClient Side = "client"
-	FromServer Side = "server"
-	ToClient   Side = "to client"
-	ToServer   Side = "to server"
+	FromClient Side = "from-client"
+	ToClient   Side = "to-client"
+	FromServer Side = "from-server"
+	ToServer   Side = "to-server"
 )
 
 // Gate decides about calls and asks the person. Authorize returns once the decision is recorded.

@@ -426,7 +426,7 @@ func TestReportM04(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3 to run the report's generator")
 	}
-	for _, size := range []int{65_537, 1 << 20, 12 << 20, 80 << 20} {
+	for _, size := range []int{65_537, 1 << 20, 12 << 20, 66 << 20} {
 		t.Run(fmt.Sprintf("report_M04_%d", size), func(t *testing.T) {
 			var once sync.Once
 			w := newModelWorld(legacyModel(tools("read_a"), func(s *stub, m protocol.Message) {
