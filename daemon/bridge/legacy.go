@@ -69,7 +69,7 @@ func newToLegacy(o Options) *toLegacy {
 		suspended: map[string]*legacyCall{},
 		questions: map[protocol.ID]*legacyAsk{},
 		byToken:   map[string]*legacyCall{},
-		logging:   logging{told: -1},
+		logging:   logging{level: -1},
 		listening: listening{listens: map[protocol.ID]*listen{}, uris: map[string]*subscribed{}},
 	}
 }
@@ -191,7 +191,7 @@ func (t *toLegacy) forward(m protocol.Message, who said) {
 	}
 	t.calls[c.id] = c
 	t.tellLevel()
-	t.sendCall(c, sent)
+	t.whenTold(c, func() { t.sendCall(c, sent) })
 }
 
 // keep makes c a call that may be suspended and repeated.

@@ -30,6 +30,9 @@ func (t *toLegacy) serverAsks(m protocol.Message) {
 	case q.needs() == nil:
 		t.send(protocol.NewError(m.ID, protocol.CodeNoMethod, "the client has no "+m.Method))
 		return
+	case !isObject(object(m.Params)):
+		t.send(protocol.NewError(m.ID, protocol.CodeInvalidParams, "params is not an object"))
+		return
 	case t.questions[m.ID] != nil:
 		t.log.Debug("a request under the id of one that is not answered yet was dropped", "call", m.Method)
 		return
