@@ -26,7 +26,8 @@ type all struct {
 	members []*member // by name
 
 	mu      sync.Mutex
-	greet   jsontext.Value // the params of initialize; nil in the modern era
+	greet   jsontext.Value       // the params of initialize; nil in the modern era
+	open    map[protocol.ID]bool // the client's requests in work; true when it cancelled
 	flights map[string]*flight
 	asked   map[string]question // what servers asked the client, by our number
 	count   int64
@@ -62,7 +63,7 @@ type question struct {
 func serveAll(ctx context.Context, o Options, a Access, c Client) error {
 	ctx, stop := context.WithCancel(ctx)
 	x := &all{
-		o: o, access: a, client: c, ctx: ctx, flights: map[string]*flight{}, asked: map[string]question{},
+		o: o, access: a, client: c, ctx: ctx, open: map[protocol.ID]bool{}, flights: map[string]*flight{}, asked: map[string]question{},
 		names: map[string]map[string]owned{protocol.MethodToolsList: {}, "prompts/list": {}}, owners: map[string]*member{},
 	}
 	for _, name := range slices.Sorted(slices.Values(o.Backend.Servers(a))) {
@@ -117,6 +118,7 @@ func (x *all) forget(f *flight) {
 
 // request answers one request of the client.
 func (x *all) request(m protocol.Message) {
+	defer x.done(m.ID)
 	result, err := x.handle(m)
 	var s *serverError
 	var p *protocol.ParseError
@@ -130,6 +132,19 @@ func (x *all) request(m protocol.Message) {
 	case result != nil:
 		x.write(protocol.NewResult(m.ID, result))
 	}
+}
+
+// begin notes that a request is in work, so that it can be cancelled before a server has it.
+func (x *all) begin(id protocol.ID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open[id] = false
+}
+
+func (x *all) done(id protocol.ID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.open, id)
 }
 
 // handle is the answer to m; nil when another gives it.

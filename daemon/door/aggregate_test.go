@@ -239,3 +239,25 @@ func TestAServerThatDiesIsStartedAgain(t *testing.T) {
 		t.Errorf("%d starts", n)
 	}
 }
+
+func TestACancelledCallIsCancelledAtItsServer(t *testing.T) {
+	f := one(nil)
+	s := newStub()
+	s.answers["tools/call"] = func(Client, protocol.Message) {}
+	f.servers = map[string]func(context.Context, Access, Client) error{"srv": s.serve}
+	_, url := open(t, Options{Backend: f})
+	c := &client{t: t, url: url + "/mcp", token: "secret"}
+	ctx, hangUp := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.ask(ctx, http.MethodPost, modernBody("1", "tools/call", `"name":"srv__echo"`), modern("tools/call", "srv__echo")...)
+	}()
+	until(t, "the call arrives", func() bool { return len(s.saw("tools/call")) == 1 })
+	hangUp()
+	until(t, "it is cancelled", func() bool {
+		got := s.saw("notifications/cancelled")
+		return len(got) == 1 && protocol.Cancelled(got[0].Params) == s.saw("tools/call")[0].ID
+	})
+	<-done
+}

@@ -31,6 +31,7 @@ func (x *all) write(raw []byte) { _ = x.client.Write(raw) } // a client that is 
 func (x *all) fromClient(m protocol.Message) {
 	switch m.Kind {
 	case protocol.Request:
+		x.begin(m.ID)
 		x.runs.Go(func() { x.request(m) })
 	case protocol.Response:
 		x.answered(m)
@@ -91,6 +92,9 @@ func (x *all) each(f func(*run)) {
 // cancelled tells the servers that work for a request of the client.
 func (x *all) cancelled(id protocol.ID, params jsontext.Value) {
 	x.mu.Lock()
+	if _, open := x.open[id]; open {
+		x.open[id] = true
+	}
 	var of []*flight
 	for _, f := range x.flights {
 		if f.id == id && id != "" {

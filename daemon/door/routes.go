@@ -23,12 +23,27 @@ func (x *all) forward(mb *member, m protocol.Message) error {
 	return nil
 }
 
-// fly sends m to the server of f; what a run that has ended leaves is answered.
+// fly sends m to the server of f, unless it was cancelled; what a run that has ended leaves is
+// answered.
 func (x *all) fly(f *flight, m protocol.Message) {
-	x.number(f)
+	if !x.depart(f) {
+		return
+	}
 	if f.run.pipe.send(x.ctx, m.WithID(protocol.ID(f.number))) != nil || f.run.pipe.isGone() {
 		x.ended(f.run)
 	}
+}
+
+// depart numbers a flight; false when its request was cancelled.
+func (x *all) depart(f *flight) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.open[f.id] {
+		return false
+	}
+	f.number = x.next()
+	x.flights[f.number] = f
+	return true
 }
 
 // byName passes a call of a tool or prompt to the server whose it is.

@@ -2,17 +2,16 @@ package door
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
 
 func TestAStreamHoldsABoundedPart(t *testing.T) {
-	for name, raw := range map[string]string{"many": "x", "large": strings.Repeat("x", 1<<20)} {
+	for name, raw := range map[string][]byte{"many": []byte("x"), "large": make([]byte, 1<<20)} {
 		t.Run(name, func(t *testing.T) {
 			s := newStream("1")
 			s.put(event{raw: []byte("question"), must: true})
 			for range 3 * maxEvents {
-				s.put(event{raw: []byte(raw)})
+				s.put(event{raw: raw})
 			}
 			if len(s.events) > maxEvents || s.bytes > maxBytes {
 				t.Errorf("%d events, %d bytes", len(s.events), s.bytes)
