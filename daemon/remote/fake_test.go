@@ -55,7 +55,7 @@ var _ interface {
 var _ Authorizer = (*oauth.Login)(nil)
 
 // long is how long a test waits for what must come.
-const long = 20 * time.Second
+const long = time.Minute
 
 // peer drives a Conn the way a session does.
 type peer struct {

@@ -35,12 +35,11 @@ func checkHeaders(all []Header) error {
 }
 
 // headersOf is the headers a message is sent with: what its bytes say in the modern era, what was
-// agreed at the beginning in the legacy one.
-func (c *Conn) headersOf(m protocol.Message) (http.Header, error) {
+// agreed at the beginning in the legacy one. Version is what the message says of itself.
+func (c *Conn) headersOf(m protocol.Message, version protocol.Revision) (http.Header, error) {
 	h := http.Header{}
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
-	version := protocol.VersionOf(m.Params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version == "" && c.version.Era() == protocol.ModernEra && m.Kind == protocol.Notification {
@@ -80,15 +79,15 @@ type toolHeaders struct {
 }
 
 func (t *toolHeaders) of(m protocol.Message) []protocol.ParamHeader {
-	if m.Method != protocol.MethodToolsCall {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m.Method != protocol.MethodToolsCall || len(t.byTool) == 0 {
 		return nil
 	}
 	call, err := protocol.ParseToolCall(m.Params)
 	if err != nil {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	return t.byTool[call.Name]
 }
 

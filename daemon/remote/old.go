@@ -85,7 +85,7 @@ func (c *Conn) setEndpoint(to *url.URL) error {
 
 // again sends k to the endpoint.
 func (c *Conn) again(k *call) {
-	header, err := c.headersOf(k.message)
+	header, err := c.headersOf(k.message, k.version)
 	if err != nil {
 		c.fail(k, "is not sent this: "+err.Error())
 		return

@@ -30,7 +30,7 @@ func (c *Conn) corrected(k *call) bool {
 	if reflect.DeepEqual(before, c.tools.of(k.message)) {
 		return false
 	}
-	header, err := c.headersOf(k.message)
+	header, err := c.headersOf(k.message, k.version)
 	if err != nil {
 		return false
 	}
@@ -64,7 +64,7 @@ func (c *Conn) listPage(k *call, params jsontext.Value) (jsontext.Value, error) 
 	if err != nil {
 		return nil, err
 	}
-	header, err := c.headersOf(m)
+	header, err := c.headersOf(m, k.version)
 	if err != nil {
 		return nil, err
 	}

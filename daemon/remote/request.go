@@ -28,7 +28,7 @@ func (c *Conn) request(k *call) {
 		c.lose("", k.message.ID)
 		return
 	}
-	header, err := c.headersOf(k.message)
+	header, err := c.headersOf(k.message, k.version)
 	if err != nil {
 		c.fail(k, "is not sent this: "+err.Error())
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -196,7 +197,7 @@ func TestNoAnswerCrosses(t *testing.T) {
 }
 
 func TestLargeMessagesPass(t *testing.T) {
-	large := strings.Repeat("x", 20<<20)
+	large := strings.Repeat("x", 5<<20) // more than go-sdk takes
 	for name, h := range map[string]http.HandlerFunc{
 		"JSON": func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
@@ -219,17 +220,28 @@ func TestLargeMessagesPass(t *testing.T) {
 	}
 }
 
-// report_T10, second variant: what the bridge writes for a legacy client must arrive with every
-// header the modern server wants; go-sdk's answers 400 where one is missing or differs.
+// report_T10, the variant of a legacy client and a modern HTTP server: what the bridge makes of the
+// client's messages arrives with every header such a server wants. go-sdk's answers 400 where one
+// is missing or differs.
 func TestBridgedToAModernServer(t *testing.T) {
 	t.Run("report_T10", func(t *testing.T) {
+		_, replay, _ := strings.Cut(fieldInput(t, "T10.seq.jsonl"), `"legacy client -> daemon -> new HTTP server"`)
+		sent := regexp.MustCompile(`"send": (\{"jsonrpc": "2.0", "id": \d+, "method": "tools/.*\})\}`).FindStringSubmatch(replay)
+		if len(sent) != 2 {
+			t.Fatal("the replay holds no such message")
+		}
+		m, err := protocol.Parse([]byte(sent[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
 		url, w := serve(t, sdkHandler(sdkServer(), mcp.StreamableHTTPOptions{Stateless: true}))
 		p := dialPeer(t, Options{URL: url})
-		if m := p.ask("1", "server/discover", modern("")); m.Result == nil {
+		if m := p.ask(`"probe"`, "server/discover", modern("")); m.Result == nil {
 			t.Fatalf("server/discover: %s", m.Raw)
 		}
-		if m := p.ask("2", "tools/list", modern("")); !strings.Contains(string(m.Result), `"echo"`) {
-			t.Fatalf("tools/list: %s", m.Raw)
+		p.write(string(m.WithBody([]byte(modern(""))).Raw))
+		if m := p.answer(string(m.ID)); !strings.Contains(string(m.Result), `"echo"`) {
+			t.Fatalf("%s: %s", m.Method, m.Raw)
 		}
 		last := w.of("POST")[1].Header
 		if last.Get("Mcp-Method") != "tools/list" || last.Get("MCP-Protocol-Version") != "2026-07-28" {

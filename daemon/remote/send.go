@@ -41,7 +41,7 @@ func (c *Conn) dispatch(m protocol.Message) {
 func (c *Conn) begin(m protocol.Message) {
 	k := newCall(c.ctx, m)
 	c.mu.Lock()
-	if k.version != "" {
+	if k.version != "" || m.Method == protocol.MethodInitialize {
 		c.version = k.version
 	}
 	c.calls[m.ID] = k
@@ -97,7 +97,7 @@ func (c *Conn) tell(m protocol.Message) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.opt.Limits.Accept)
 	defer cancel()
-	header, err := c.headersOf(m)
+	header, err := c.headersOf(m, protocol.VersionOf(m.Params))
 	if err != nil {
 		c.log.Warn("a message to a remote server cannot be sent", "err", err)
 		return
