@@ -54,6 +54,15 @@ func TestAttacksInMessages(t *testing.T) {
 			"\xef\xbb\xbf"+`{"jsonrpc":"2.0","id":1,"method":"x"}`, // a mark in the middle of a stream
 		)
 	})
+	bubble(t, "a call that wants no answer", func(t *testing.T) {
+		w := newModelWorld(legacyModel(tools("delete_b"), nil), "", nil)
+		w.say(legacyHello)
+		synctest.Wait()
+		w.say(`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"delete_b"}}` + "\n")
+		if w.over(t); strings.Contains(w.seenByServer(), "delete_b") {
+			t.Errorf("the server got %s", w.seenByServer())
+		}
+	})
 	bubble(t, "attack_H10", func(t *testing.T) {
 		batch := `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_a"}},` +
 			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"delete_b"}},` +

@@ -192,8 +192,13 @@ func (s *Session) noteInitialize(answer protocol.Message) {
 	}
 }
 
-// notify passes a notification on. It is not worth a server's start.
+// notify passes a notification on. It is not worth a server's start. A call that wants no answer is
+// still a call, and is not let past the gate: servers there are that would run it.
 func (s *Session) notify(m protocol.Message) {
+	if m.Method == protocol.MethodToolsCall {
+		s.Logger.Warn("dropped a tools/call without an id", "server", s.Server.Name, "session", s.ID)
+		return
+	}
 	s.mu.Lock()
 	if m.Method == protocol.MethodInitialized {
 		s.hello.initialized = m.Raw

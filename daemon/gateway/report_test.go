@@ -264,8 +264,7 @@ func TestReportsOfMessages(t *testing.T) {
 	})
 	bubble(t, "report_M23", func(t *testing.T) {
 		w := newModelWorld(legacyModel(tools("read_me"), func(s *stub, m protocol.Message) {
-			switch {
-			case m.Method == protocol.MethodToolsCall:
+			if m.Method == protocol.MethodToolsCall {
 				s.print(`{"jsonrpc":"2.0","id":4,"method":"elicitation/create","params":{"message":"m"}}`)
 				s.print(`{"jsonrpc":"2.0","id":"s-1","method":"sampling/createMessage","params":{}}`)
 				s.print(`{"jsonrpc":"2.0","id":"s-2","method":"roots/list","params":{}}`)

@@ -100,22 +100,24 @@ func (s *Session) permitted(m protocol.Message) protocol.Message {
 	if len(s.Server.Spec.DenyRequests) == 0 || m.Params == nil {
 		return m
 	}
-	params, err := m.Params, error(nil)
-	switch {
-	case m.Method == protocol.MethodInitialize:
-		members, _ := protocol.Members(params, "capabilities")
-		params, err = protocol.Replace(params, "capabilities", s.without(members["capabilities"]))
-	default:
-		meta, _ := protocol.Meta(params)
-		if meta[protocol.MetaCapabilities] == nil {
-			return m
-		}
-		params, err = protocol.WithMeta(params, protocol.MetaCapabilities, s.without(meta[protocol.MetaCapabilities]))
-	}
+	params, err := s.less(m)
 	if err != nil {
 		return m
 	}
 	return m.WithBody(params)
+}
+
+// less is the params of a request with fewer capabilities.
+func (s *Session) less(m protocol.Message) (jsontext.Value, error) {
+	if m.Method == protocol.MethodInitialize {
+		members, _ := protocol.Members(m.Params, "capabilities")
+		return protocol.Replace(m.Params, "capabilities", s.without(members["capabilities"]))
+	}
+	meta, err := protocol.Meta(m.Params)
+	if err != nil || meta[protocol.MetaCapabilities] == nil {
+		return m.Params, err
+	}
+	return protocol.WithMeta(m.Params, protocol.MetaCapabilities, s.without(meta[protocol.MetaCapabilities]))
 }
 
 // without is a client's capabilities but those that are denied.

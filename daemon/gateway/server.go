@@ -90,7 +90,7 @@ func (s *Session) serverBatch(ctx context.Context, way *link, m protocol.Message
 // declared that it answers such. Modern servers have no business asking.
 func (s *Session) serverAsks(way *link, m protocol.Message) {
 	why := s.mayNotAsk(m.Method)
-	if why == errModernAsks {
+	if errors.Is(why, errModernAsks) {
 		s.Logger.Warn("dropped a request of a modern server's", "server", s.Server.Name, "method", bounded(m.Method))
 		return
 	}

@@ -1,10 +1,13 @@
 package supervisor
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -481,6 +484,37 @@ func (r *slowRegistry) Install(ctx context.Context, ref sandbox.PackageRef, _ *s
 		return sandbox.Package{}, ctx.Err()
 	}
 	return sandbox.Package{Name: ref.Name, Entry: []string{"/bin/sh"}}, r.err
+}
+
+// The worker of before is stopped for good before there is another: whatever it holds is free again.
+func TestARestartOwnsItsPredecessor(t *testing.T) {
+	t.Run("report_L08", func(t *testing.T) {
+		s, _, _, ended := newTest(t)
+		held := filepath.Join(t.TempDir(), "port")
+		worker := shell(fmt.Sprintf(`exec 9>%q; flock -n 9 || exit 1; echo up; kill -STOP $$; cat`, held))
+		first, err := s.Start(t.Context(), worker, NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, _ := bufio.NewReader(first).ReadString('\n'); line != "up\n" {
+			t.Fatalf("the worker says %q", line)
+		}
+		first.Ready()
+		if err := s.Restart(t.Context(), "srv"); err != nil { // asleep as it is
+			t.Fatal(err)
+		}
+		<-ended
+		if left := s.Instances("srv"); len(left) != 0 {
+			t.Errorf("%d instances after the restart", len(left))
+		}
+		second, err := s.Start(t.Context(), worker, NewInstanceID(), Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, _ := bufio.NewReader(second).ReadString('\n'); line != "up\n" {
+			t.Errorf("the second worker says %q", line)
+		}
+	})
 }
 
 func TestAfterASuspend(t *testing.T) {
