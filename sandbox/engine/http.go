@@ -99,6 +99,7 @@ func (e *Engine) routes() http.Handler {
 		"POST /v1/instances/{id}/stop":   e.withBox(e.stopInstance),
 		"POST /v1/instances/{id}/freeze": e.withBox(e.freezeInstance),
 		"POST /v1/instances/{id}/thaw":   e.withBox(e.thawInstance),
+		"POST /v1/instances/{id}/dial":   e.withBox(e.dialInstance),
 		"POST /v1/images":                e.postImage,
 	} {
 		mux.Handle(route, h)
@@ -167,6 +168,32 @@ func (e *Engine) freezeInstance(r *http.Request, b *box) (any, error) {
 
 func (e *Engine) thawInstance(r *http.Request, b *box) (any, error) {
 	return done{}, e.thaw(r.Context(), b)
+}
+
+// dialInstance sends the connected socket over the one that came with the request.
+func (e *Engine) dialInstance(r *http.Request, b *box) (any, error) {
+	files, err := filesOf(r, 1)
+	if err != nil {
+		return nil, err
+	}
+	back, err := handover.Conn(files[0])
+	if err != nil {
+		return nil, err
+	}
+	defer back.Close()
+	req, err := decode[wire.Dial](r)
+	if err != nil {
+		return nil, err
+	}
+	inside, listening, err := e.dial(b, req.Port)
+	if err != nil || inside == nil {
+		return wire.Dialed{Listening: listening}, err
+	}
+	defer inside.Close()
+	if err := handover.Send(back, []byte{1}, inside); err != nil {
+		return nil, fmt.Errorf("hand over a connection: %w", err)
+	}
+	return wire.Dialed{Connected: true, Listening: listening}, nil
 }
 
 func (e *Engine) postImage(r *http.Request) (any, error) {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -218,6 +220,20 @@ func (i *fakeInstance) Stop(ctx context.Context, drain time.Duration) error {
 
 func (i *fakeInstance) Freeze(context.Context) error {
 	return fmt.Errorf("a fake has no freezer: %w", errdefs.ErrUnavailable)
+}
+
+// Dial implements sandbox.Dialer on the host's own loopback. It cannot tell what listens instead.
+func (i *fakeInstance) Dial(ctx context.Context, port int) (net.Conn, error) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		d := net.Dialer{Timeout: time.Second}
+		if c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			return c, nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, &sandbox.DialError{Port: port}
 }
 
 func (i *fakeInstance) Thaw(context.Context) error { return nil }

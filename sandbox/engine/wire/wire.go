@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 
 	"github.com/containerd/errdefs"
 
@@ -87,6 +88,18 @@ type Status struct {
 // Stop is the body of POST /v1/instances/{id}/stop.
 type Stop struct {
 	DrainMS int64 `json:"drain_ms"`
+}
+
+// Dial is the body of POST /v1/instances/{id}/dial; a control socket travels with the request, over
+// which the connected socket comes before the answer.
+type Dial struct {
+	Port int `json:"port"`
+}
+
+// Dialed says whether a socket has come, and which addresses are listened on inside.
+type Dialed struct {
+	Connected bool             `json:"connected"`
+	Listening []netip.AddrPort `json:"listening"`
 }
 
 // Import is the body of POST /v1/images.

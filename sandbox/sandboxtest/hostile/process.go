@@ -34,6 +34,27 @@ func connect(a arguments) (string, error) {
 	return "connected: " + string(heard), nil
 }
 
+// listen serves from here on, beside the tools.
+func listen(a arguments) (string, error) {
+	l, err := net.Listen(a.Network, a.Address)
+	if err != nil {
+		return "", err
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(c, c)
+			}()
+		}
+	}()
+	return l.Addr().String(), nil
+}
+
 func environ(arguments) (string, error) { return strings.Join(os.Environ(), "\n"), nil }
 
 // proc reads whatever kind of thing path is.

@@ -69,6 +69,7 @@ func allTools() []tool {
 		newTool("symlink", "Make a symbolic link.", linked, symlink),
 		newTool("hardlink", "Make a hard link.", linked, hardlink),
 		newTool("connect", "Connect to an address and read what it says.", take{"network": "string", "address": "string"}, connect),
+		newTool("listen", "Listen on an address and send back what comes.", take{"network": "string", "address": "string"}, listen),
 		newTool("environ", "Show the environment.", nil, environ),
 		newTool("proc", "Read a file or link, or list a directory, below /proc.", path, proc),
 		newTool("fork_bomb", "Start up to n processes that stay.", take{"n": "number"}, forkBomb),
