@@ -33,7 +33,10 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // agentName is a principal for people.
 func agentName(p approvals.Principal) string {
-	if p.Client == "" {
+	switch {
+	case p.Token != "":
+		return "token:" + p.Token
+	case p.Client == "":
 		return "command line"
 	}
 	return p.Client
