@@ -28,25 +28,32 @@ func (d *Daemon) opening(v visit, o gateway.Options) func(context.Context) (gate
 		if err := d.recordStart(ctx, o, i.Now().Info); err != nil {
 			return nil, errors.Join(fmt.Errorf("no sandbox without a record: %w", err), i.Stop(context.WithoutCancel(ctx)))
 		}
+		if v.server.Source.Listen.Port != 0 {
+			return d.openListening(ctx, v.server, i)
+		}
 		lines := protocol.Lines{Reader: protocol.NewReader(i, int(d.config.Settings().Message)), Writer: protocol.NewWriter(i)}
-		return sandboxed{i, lines}, nil
+		return sandboxed{life{i}, lines}, nil
 	}
 }
 
-// sandboxed is one life of a sandboxed server, as the gateway uses it.
+// life is one of a sandboxed server, however it is talked to.
+type life struct{ instance *supervisor.Instance }
+
+func (l life) Instance() sandbox.InstanceID   { return l.instance.Now().ID }
+func (l life) Ready()                         { l.instance.Ready() }
+func (l life) Excuse()                        { l.instance.Excuse() }
+func (l life) Fail(reason string)             { l.instance.Fail(reason) }
+func (l life) Stop(ctx context.Context) error { return l.instance.Stop(ctx) }
+
+// sandboxed is one life of a server that speaks on its standard input and output.
 type sandboxed struct {
-	instance *supervisor.Instance
-	lines    protocol.Lines
+	life
+	lines protocol.Lines
 }
 
 func (s sandboxed) Read() (protocol.Message, error) { return s.lines.Read() }
 func (s sandboxed) Write(raw []byte) error          { return s.lines.Write(raw) }
-func (s sandboxed) Instance() sandbox.InstanceID    { return s.instance.Now().ID }
-func (s sandboxed) Ready()                          { s.instance.Ready() }
-func (s sandboxed) Excuse()                         { s.instance.Excuse() }
-func (s sandboxed) Fail(reason string)              { s.instance.Fail(reason) }
 func (s sandboxed) CloseWrite() error               { return s.instance.CloseWrite() }
-func (s sandboxed) Stop(ctx context.Context) error  { return s.instance.Stop(ctx) }
 
 // admission says why a call comes too soon: there is a limit for a server over all its agents.
 func (d *Daemon) admission(v visit) func() error {

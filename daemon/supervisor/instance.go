@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type Instance struct {
 	owner   Owner
 	info    sandbox.InstanceInfo
 	limit   time.Duration // of the handshake
+	listens bool          // it speaks on a port inside: its stdout is a log like stderr, and nobody's to read
 	running sandbox.Instance
 	pipes   ends
 	log     *ring // its own stderr
@@ -159,6 +161,14 @@ func (i *Instance) Thaw(ctx context.Context) error {
 	}
 	i.to(sandbox.Ready, "")
 	return nil
+}
+
+// logs are the pipes that nobody but the log reads.
+func (i *Instance) logs() []io.Reader {
+	if i.listens {
+		return []io.Reader{i.pipes.err, i.pipes.out}
+	}
+	return []io.Reader{i.pipes.err}
 }
 
 // Read is the server's stdout. Its end, unless we asked for it, is the server's failure: when a stop

@@ -118,7 +118,8 @@ func (s *Supervisor) stumbled(ctx context.Context, name sandbox.ServerName, err 
 	s.Changed(name)
 }
 
-// watch drains stderr and notices the end, for as long as the instance runs.
+// watch drains stderr, and stdout where that is a log too, and notices the end, for as long as the
+// instance runs.
 func (s *Supervisor) watch(i *Instance, release func()) {
 	s.mu.Lock()
 	s.instances[i.id] = i
@@ -128,11 +129,17 @@ func (s *Supervisor) watch(i *Instance, release func()) {
 	drained := make(chan struct{})
 	s.watching.Go(func() {
 		defer close(drained)
-		drain(i.pipes.err, func(text string) {
-			now := time.Now()
-			i.log.add(i.id, text, now)
-			merged.add(i.id, text, now)
-		})
+		var logs sync.WaitGroup
+		for _, from := range i.logs() {
+			logs.Go(func() {
+				drain(from, func(text string) {
+					now := time.Now()
+					i.log.add(i.id, text, now)
+					merged.add(i.id, text, now)
+				})
+			})
+		}
+		logs.Wait()
 	})
 	s.watching.Go(func() {
 		defer release()

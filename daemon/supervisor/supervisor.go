@@ -135,6 +135,7 @@ func (s *Supervisor) startNow(ctx context.Context, srv sandbox.Server, id sandbo
 		return nil, fmt.Errorf("start %s: %w", srv.Name, err)
 	}
 	i.turn, i.limit, i.decided = turn, startLimit(srv.Spec.Lifecycle), decided
+	i.listens = srv.Source.Listen.Port != 0
 	s.watch(i, release)
 	s.bound(i, srv.Spec.Lifecycle.Hard)
 	return i, nil
