@@ -153,12 +153,17 @@ func (s *Session) busy() bool {
 // each later life of the server; a session has one.
 func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) {
 	s.mu.Lock()
-	again := s.hello.era == protocol.ModernEra || s.hello.answered || s.hello.first.ID != "" && s.hello.first.ID != m.ID
-	if !again {
+	removed := s.hello.era == protocol.ModernEra
+	again := s.hello.answered || s.hello.first.ID != "" && s.hello.first.ID != m.ID
+	if !removed && !again {
 		s.hello.first = s.permitted(m)
 		s.hello.noteLegacy(m.Params)
 	}
 	s.mu.Unlock()
+	if removed { // and not passed on: a server of both eras would take it for another client's
+		to(protocol.NewError(m.ID, protocol.CodeNoMethod, "there is no initialize in this revision"))
+		return
+	}
 	if again {
 		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, "this session has been initialized already"))
 		return
