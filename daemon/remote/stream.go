@@ -26,6 +26,7 @@ type cursor struct {
 	retry  time.Duration // what the server wants us to wait; 0 when it does not say
 	fresh  bool          // something came since the cursor was last looked at
 	opened bool          // the stream was there at least once
+	open   func()        // called when it is
 }
 
 func (at *cursor) see(e protocol.Event) {
@@ -143,20 +144,32 @@ func (c *Conn) get(ctx context.Context, cancel context.CancelCauseFunc, last str
 	return c.do(ctx, http.MethodGet, c.url, nil, h)
 }
 
-// startHearing opens the stream on which a legacy server speaks of its own accord.
+// hearingTime bounds how long what is written waits for the stream on which a server asks. One that
+// opens it only when it has something to say is not waited for longer.
+const hearingTime = time.Second
+
+// startHearing opens the stream on which a legacy server speaks of its own accord, and waits for
+// it: a server that asks there while it answers the next request, and finds no stream, may drop the
+// question.
 func (c *Conn) startHearing() {
 	c.mu.Lock()
 	start := !c.hearing && c.endpoint == nil && c.version.Era() != protocol.ModernEra
 	c.hearing = c.hearing || start
 	c.mu.Unlock()
-	if start {
-		c.spawn(c.hear)
+	if !start {
+		return
 	}
+	ctx, open := context.WithTimeout(c.ctx, hearingTime)
+	defer open()
+	c.spawn(func() { c.hear(open) })
+	<-ctx.Done()
 }
 
-// hear reads that stream for as long as the server offers it.
-func (c *Conn) hear() {
-	var at cursor
+// hear reads that stream for as long as the server offers it. open is called when the server has
+// said whether it does.
+func (c *Conn) hear(open func()) {
+	defer open()
+	at := cursor{open: open}
 	for futile := 0; ; futile++ {
 		fresh, more := c.hearOnce(&at)
 		if fresh {
@@ -192,6 +205,7 @@ func (c *Conn) hearOnce(at *cursor) (fresh, more bool) {
 		return false, false // it offers none
 	}
 	at.fresh, at.opened = false, true
+	at.open()
 	c.unasked(ctx, protocol.NewEventReader(res.Body, c.opt.Limits.Message), at)
 	return at.fresh, c.ctx.Err() == nil
 }

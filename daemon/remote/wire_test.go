@@ -12,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,6 +164,31 @@ func TestAServerMayHaveNothingToSayUnasked(t *testing.T) {
 		if m := p.ask("1", "ping", "{}"); m.Result == nil {
 			t.Errorf("after a GET answered %d: %s", status, m.Raw)
 		}
+	}
+}
+
+// A server that asks on the stream of a GET drops the question when there is none yet.
+func TestNoRequestOvertakesTheStreamForQuestions(t *testing.T) {
+	var open atomic.Bool
+	url, _ := serve(t, legacy(func(rw http.ResponseWriter, r *http.Request, m protocol.Message) {
+		if r.Method == http.MethodGet {
+			for range 10_000 {
+				runtime.Gosched() // a slow one
+			}
+			open.Store(true)
+			rw.Header().Set("Content-Type", "text/event-stream")
+			rw.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+			return
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%s,"result":{"open":%t}}`, m.ID, open.Load())
+	}))
+	p := dialPeer(t, Options{URL: url})
+	p.initialize()
+	if m := p.ask("1", "tools/call", `{"name":"asks"}`); string(m.Result) != `{"open":true}` {
+		t.Errorf("the call came before the stream: %s", m.Result)
 	}
 }
 
