@@ -15,6 +15,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/door"
+	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
 
@@ -24,7 +25,7 @@ func (d *Daemon) serveDoor(ctx context.Context, ln net.Listener) error {
 	d.door.Store(at)
 	server := &http.Server{
 		Handler: at, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ConnContext: withCaller, BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: withVisitor, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
@@ -66,7 +67,7 @@ func (d doorBackend) Authenticate(ctx context.Context, secret string) (door.Acce
 	if err != nil {
 		return door.Access{}, err
 	}
-	if c, ok := ctx.Value(callerKey{}).(*dialer); ok {
+	if c, ok := ctx.Value(visitorKey{}).(*visitor); ok {
 		c.hold(d.attached)
 	}
 	return door.Access{ID: string(t.ID)}, nil
@@ -108,8 +109,15 @@ func (d doorBackend) Serve(ctx context.Context, a door.Access, name string, c do
 	return d.serve(ctx, v, c)
 }
 
+// refusals bounds what strangers can write into the record.
+var refusals = sandbox.Rate{Count: 30, Per: time.Minute}
+
 // Refused implements door.Backend.
 func (d doorBackend) Refused(ctx context.Context, r door.Refusal) {
+	if _, ok := d.rates.Take("refusals at the door", refusals); !ok {
+		d.log.Debug("a refusal at the door is not recorded: there are too many", "reason", r.Reason, "from", r.Remote)
+		return
+	}
 	e := event(store.AccessRefused, approvals.Principal{UID: d.uid, Token: r.Access}, map[string]any{
 		"door": "mcp", "reason": r.Reason, "status": r.Status, "method": r.Method, "path": r.Path, "host": r.Host,
 		"origin": r.Origin, "remote": r.Remote,
@@ -119,22 +127,22 @@ func (d doorBackend) Refused(ctx context.Context, r door.Refusal) {
 	}
 }
 
-// callerKey finds a connection's caller in its context.
-type callerKey struct{}
+// visitorKey finds a connection's visitor in its context.
+type visitorKey struct{}
 
-// dialer is the process at the other end of a connection to the door.
-type dialer struct {
+// visitor is the process at the other end of a connection to the door.
+type visitor struct {
 	conn net.Conn
 	once sync.Once
 }
 
-func withCaller(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, callerKey{}, &dialer{conn: conn})
+func withVisitor(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, visitorKey{}, &visitor{conn: conn})
 }
 
 // hold marks the process as an attached client, once for each connection. One that cannot be found
 // is another user's, or gone.
-func (c *dialer) hold(a *attached) {
+func (c *visitor) hold(a *attached) {
 	c.once.Do(func() {
 		for _, pid := range ownersOf(c.conn.RemoteAddr(), os.Getuid()) {
 			_ = a.hold(pid)

@@ -55,16 +55,28 @@ func (s sandboxed) Read() (protocol.Message, error) { return s.lines.Read() }
 func (s sandboxed) Write(raw []byte) error          { return s.lines.Write(raw) }
 func (s sandboxed) CloseWrite() error               { return s.instance.CloseWrite() }
 
-// admission says why a call comes too soon: there is a limit for a server over all its agents.
+// admission says why a call comes too soon: a server has a limit over all its agents, a token one
+// over all its servers.
 func (d *Daemon) admission(v visit) func() error {
-	limit := v.server.Spec.Limits.Calls
 	return func() error {
+		limit := v.server.Spec.Limits.Calls
 		if wait, ok := d.rates.Take("server "+string(v.server.Name), limit); !ok {
-			return fmt.Errorf("%s may be called %s (limits.calls); the next call can be made in %s: %w",
-				v.server.Name, limit, wait.Round(time.Second), errdefs.ErrResourceExhausted)
+			return tooSoon(string(v.server.Name), limit, "limits.calls", wait)
+		}
+		if v.principal.Token == "" {
+			return nil
+		}
+		limit = d.config.Settings().Doors.Calls
+		if wait, ok := d.rates.Take("token "+v.principal.Token, limit); !ok {
+			return tooSoon("token "+v.principal.Token, limit, "doors.calls in config.yaml", wait)
 		}
 		return nil
 	}
+}
+
+func tooSoon(who string, limit sandbox.Rate, setting string, wait time.Duration) error {
+	return fmt.Errorf("%s: %s calls and no more (%s); the next can be made in %s: %w",
+		who, limit, setting, wait.Round(100*time.Millisecond), errdefs.ErrResourceExhausted)
 }
 
 // eras is what is remembered of how one server, as it is, speaks.

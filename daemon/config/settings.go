@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"time"
+
+	"github.com/garita-dev/garita/sandbox"
 )
 
 // Settings is config.yaml.
@@ -17,6 +19,8 @@ type Settings struct {
 type Doors struct {
 	HTTP bool // Streamable HTTP on loopback; every request needs a bearer token
 	Port int  // 0 means any free one
+	// Calls bounds the tools/call of one token over all its servers; the zero Rate means any number.
+	Calls sandbox.Rate
 }
 
 // Approvals says how questions are asked.
@@ -72,8 +76,9 @@ type settingsFile struct {
 		Port    *int  `yaml:"port"`
 	} `yaml:"page"`
 	Doors struct {
-		HTTP *bool `yaml:"http"`
-		Port *int  `yaml:"port"`
+		HTTP  *bool  `yaml:"http"`
+		Port  *int   `yaml:"port"`
+		Calls string `yaml:"calls"`
 	} `yaml:"doors"`
 	Message string `yaml:"message"`
 }
@@ -109,6 +114,11 @@ func (f settingsFile) over(s *Settings) (key []string, err error) {
 	}
 	if err := setPort(&s.Doors.Port, f.Doors.Port); err != nil {
 		return []string{"doors", "port"}, err
+	}
+	if f.Doors.Calls != "" {
+		if s.Doors.Calls, err = parseRate(f.Doors.Calls); err != nil {
+			return []string{"doors", "calls"}, err
+		}
 	}
 	if f.Message == "" {
 		return nil, nil

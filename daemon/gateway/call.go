@@ -18,6 +18,9 @@ import (
 // decision is on disk before the server sees the call; what the call did is on disk, or further
 // calls are refused.
 func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, error) {
+	if err := s.Admit(); err != nil { // too many calls, too fast
+		return refusal("limited", "Garita did not run this call: %v.", err), nil
+	}
 	call, err := s.describe(ctx, req) // who, which server, which tool, which pin, which argument bytes
 	if err != nil {
 		return answer{}, err
@@ -64,11 +67,6 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	tc, err := protocol.ParseToolCall(req.Params)
 	if err != nil {
 		return approvals.Call{}, err
-	}
-	if s.Admit != nil {
-		if err := s.Admit(); err != nil {
-			return approvals.Call{}, err
-		}
 	}
 	t, err := s.tool(ctx, tc.Name)
 	if err != nil && !errdefs.IsNotFound(err) {

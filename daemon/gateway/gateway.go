@@ -40,7 +40,7 @@ type Options struct {
 	Tools func([]protocol.ToolDefinition)
 	// Allow are patterns of path.Match that limit the tools further than the server's own; none mean all.
 	Allow []string
-	// Admit says why a call comes too soon after others, nil when it does not. Optional.
+	// Admit says why a call comes too soon after others, nil when it does not.
 	Admit func() error
 	// Patience is how long a call waits for a person before it is answered "pending, call again";
 	// 0 means for as long as the question does. A client that gave a progress token, and so hears

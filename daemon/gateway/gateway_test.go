@@ -95,6 +95,7 @@ func newSessionWorld(answers string, set func(*Options, *world)) *world {
 		Server: sandbox.Server{Name: "files", Spec: sandbox.Spec{Tools: sandbox.ToolFilter{Allow: setting(answers, "tools")}, DenyRequests: denied(answers)}},
 		Eras:   w, Patience: patienceOf(answers),
 		Gate: w.gate, Effects: w.fx, Log: w, Describe: describeByName,
+		Admit: func() error { return nil },
 		Tools: func([]protocol.ToolDefinition) {}, Trouble: func() string { return "no words" },
 		Logger: slog.New(slog.DiscardHandler),
 	}
