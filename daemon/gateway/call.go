@@ -74,7 +74,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	}
 	call := approvals.Call{
 		ID: newCallID(), Session: s.ID, Principal: s.Principal, Label: s.label(), Server: s.Server.Name, Spec: s.Spec,
-		Instance: s.link(ctx).runs(), Workspace: s.Workspace, Mode: s.mode(), External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
+		Instance: s.link().runs(), Workspace: s.Workspace, Mode: s.mode(), External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
 		Pin: t.pin, // none for a tool that was never listed: that is denied
 		At:  time.Now().UTC(),
 	}
@@ -104,7 +104,7 @@ func (s *Session) forwardOnce(ctx context.Context, call approvals.Call, req prot
 	case t.pin != call.Pin:
 		return protocol.Message{}, fmt.Errorf("%w: %s changed its definition after it was decided about", errUnsent, call.Tool)
 	}
-	return s.link(ctx).call(ctx, s.permitted(req), s.callLimit())
+	return s.link().call(ctx, s.permitted(req), s.callLimit())
 }
 
 // judge compares what a call did with what it was allowed to do. A read that changed files has

@@ -51,6 +51,9 @@ func badLine(bad error) []byte {
 }
 
 func (s *Session) clientMessage(ctx context.Context, m protocol.Message, to reply) {
+	if uses(m) {
+		s.touch()
+	}
 	switch {
 	case m.Kind == protocol.Batch:
 		s.batch(ctx, m)
@@ -142,11 +145,12 @@ func (s *Session) inUse(id protocol.ID) bool {
 	return calling || way != nil && way.known(id) != ""
 }
 
-// busy says whether the server has something to do, or starts.
+// busy says whether the server cannot be asked for a sign of life, or should not be: it works, it
+// starts, or it is to start when it is needed.
 func (s *Session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.calls) > 0 || s.way.alive() && !s.way.isOpen()
+	return len(s.calls) > 0 || !s.way.alive() || !s.way.isOpen()
 }
 
 // initialize has the server shake hands. It is for the opening of the link to send it, now and at
@@ -168,7 +172,7 @@ func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) 
 		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, "this session has been initialized already"))
 		return
 	}
-	s.link(ctx)
+	s.link()
 }
 
 // noteLegacy remembers what the client calls itself and what it can be asked.
@@ -231,16 +235,24 @@ func (s *Session) passOn(ctx context.Context, m protocol.Message, to reply, retr
 		limit = 0
 	}
 	r.answer = func(a protocol.Message, err error) {
+		if uses(m) {
+			s.touch()
+		}
 		switch {
 		case errors.Is(err, errUnsent) && retry:
 			s.passOn(ctx, m, to, false)
 		case err != nil:
 			to(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
 		default:
+			s.keeps(m, a)
 			to(see(a).Raw)
 		}
 	}
-	if err := s.link(ctx).send(s.permitted(m), r, limit); err != nil {
+	err := s.link().send(s.permitted(m), r, limit)
+	for errors.Is(err, errIdle) && !s.over() { // it was about to be stopped: the next life gets it
+		err = s.link().send(s.permitted(m), r, limit)
+	}
+	if err != nil {
 		to(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
 	}
 }
@@ -311,6 +323,7 @@ func (s *Session) end(id protocol.ID) bool {
 	defer s.mu.Unlock()
 	r := s.calls[id]
 	delete(s.calls, id)
+	s.used = time.Now()
 	return r.cancelled
 }
 

@@ -130,6 +130,7 @@ var (
 	errEnded   = errors.New("the session has ended")
 	errIDInUse = errors.New("this id is already in use")
 	errUnsent  = errors.New("the call was not sent to the server")
+	errIdle    = errors.New("the server has been stopped because nobody used it")
 	errSlow    = errors.New("the server did not answer in time; it was told to cancel")
 )
 

@@ -18,10 +18,11 @@ import (
 type link struct {
 	sent func([]byte) // sees what goes out
 
-	out    sync.Mutex // orders what is sent; guards the fields below
-	stream protocol.Stream
-	open   bool // the server is ready; until then what is sent waits in queue
-	queue  [][]byte
+	out     sync.Mutex // orders what is sent; guards the fields below
+	stream  protocol.Stream
+	bridged bool // stream is a bridge
+	open    bool // the server is ready; until then what is sent waits in queue
+	queue   [][]byte
 
 	mu       sync.Mutex // guards the fields below
 	instance sandbox.InstanceID
@@ -30,7 +31,8 @@ type link struct {
 	ours     map[protocol.ID]protocol.ID
 	err      error         // why it has ended
 	quiet    chan struct{} // closed when nothing that idle waits for is unanswered any more
-	ended    chan struct{}
+	ended    chan struct{} // closed when nothing can be sent any more
+	over     chan struct{} // closed when nothing is left of the server
 }
 
 // request is one request on its way.
@@ -48,7 +50,7 @@ const firstID = "1"
 
 func newLink(sent func([]byte)) *link {
 	return &link{
-		sent: sent, last: 1 /* firstID */, requests: map[protocol.ID]*request{}, ours: map[protocol.ID]protocol.ID{}, ended: make(chan struct{}),
+		sent: sent, last: 1 /* firstID */, requests: map[protocol.ID]*request{}, ours: map[protocol.ID]protocol.ID{}, ended: make(chan struct{}), over: make(chan struct{}),
 	}
 }
 
@@ -62,10 +64,10 @@ func (l *link) failed() error {
 }
 
 // by says how to reach the server, which is not ready for what waits yet.
-func (l *link) by(stream protocol.Stream) {
+func (l *link) by(stream protocol.Stream, bridged bool) {
 	l.out.Lock()
 	defer l.out.Unlock()
-	l.stream = stream
+	l.stream, l.bridged = stream, bridged
 }
 
 // reads is where the server's messages come from.
@@ -236,6 +238,18 @@ func (l *link) theirs(ours protocol.ID) protocol.ID {
 	defer l.mu.Unlock()
 	if r := l.requests[ours]; r != nil {
 		return r.id
+	}
+	return ""
+}
+
+// only is the one request under way, "" when there is none or more.
+func (l *link) only() protocol.ID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.requests {
+		if len(l.requests) == 1 {
+			return id
+		}
 	}
 	return ""
 }

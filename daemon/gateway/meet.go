@@ -85,7 +85,7 @@ type meeting struct {
 // use speaks to the server by stream from now on.
 func (m *meeting) use(stream protocol.Stream) {
 	m.stream = stream
-	m.way.by(stream)
+	m.way.by(stream, stream != protocol.Stream(m.server))
 }
 
 // legacy shakes hands as the client did, or does. Its own initialize is passed on and answered;
@@ -121,14 +121,6 @@ func (m *meeting) initialized(answer protocol.Message) error {
 	m.noteInitialize(answer)
 	m.say(answer.WithID(m.hello.first.ID).Raw)
 	return nil
-}
-
-// repeat tells a new life of the server that the client is ready, if it is.
-func (m *meeting) repeat() error {
-	if m.hello.initialized == nil {
-		return nil
-	}
-	return m.stream.Write(m.hello.initialized)
 }
 
 // modern finds out whether the server speaks the modern era. One that dies of the question, or
@@ -221,7 +213,7 @@ func (m *meeting) converse(ctx context.Context, q protocol.Message, limit time.D
 
 // bridged puts a translator before the server.
 func (m *meeting) bridged(to func(protocol.Stream, bridge.Options) protocol.Stream) protocol.Stream {
-	return to(m.server, bridge.Options{Log: m.Logger})
+	return to(m.server, bridge.Options{Log: m.Logger, Handshake: m.startLimit()})
 }
 
 // era is what is known of how the server speaks: what its owner declared, or what was learnt.

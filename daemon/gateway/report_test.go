@@ -440,7 +440,7 @@ func TestReportM04(t *testing.T) {
 				if err := gen.Run(); err != nil {
 					t.Error(err)
 				}
-			}), "", func(o *Options) { o.Server.Spec.Lifecycle.Call = 10 * time.Second })
+			}), "", nil)
 			call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_a"}}` + "\n"
 			w.say(fmt.Sprintf(call, 1))
 			for !strings.Contains(w.client.seen(), `"id":1,`) {
@@ -451,6 +451,9 @@ func TestReportM04(t *testing.T) {
 			<-w.ended
 			seen := w.client.seen()
 			whole := len(seen) > size-200
+			if refused := strings.Contains(seen, "too long"); refused == (size <= protocol.MaxMessage) {
+				t.Errorf("refused for its size: %t", refused)
+			}
 			if fits := size <= protocol.MaxMessage; whole != fits || len(answersTo(seen, "2")) != 1 {
 				t.Errorf("the client saw %d bytes of %d; the next call has %d answers", len(seen), size, len(answersTo(seen, "2")))
 			}

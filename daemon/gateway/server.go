@@ -44,14 +44,23 @@ func (s *Session) fromServer(ctx context.Context, way *link) error {
 // passed on, the request fails: nobody is to wait for what has come already.
 func (s *Session) noise(way *link, bad *protocol.LineError) {
 	s.Logger.Warn("dropped a line that is no message", "server", s.Server.Name, "err", bad)
-	var p *protocol.ParseError
-	if !errors.As(bad, &p) || p.ID == "" || p.Request {
-		return
+	id := meantFor(bad)
+	if errors.Is(bad, protocol.ErrTooLong) && id == "" {
+		id = way.only()
 	}
-	m, err := protocol.Parse(protocol.NewError(p.ID, protocol.CodeInternal, "the server's answer was refused: "+p.Why))
-	if err == nil {
+	m, err := protocol.Parse(protocol.NewError(id, protocol.CodeInternal, "the server's answer was refused: "+bad.Error()))
+	if err == nil && id != "" {
 		way.deliver(m)
 	}
+}
+
+// meantFor is the request that a line was an answer to, as far as that can be told.
+func meantFor(bad *protocol.LineError) protocol.ID {
+	var p *protocol.ParseError
+	if errors.As(bad, &p) && !p.Request {
+		return p.ID
+	}
+	return bad.ID
 }
 
 func (s *Session) serverMessage(ctx context.Context, way *link, m protocol.Message) {

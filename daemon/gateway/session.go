@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
 )
@@ -42,6 +44,8 @@ type Session struct {
 	resumed map[string]resumption   // what a server's own question belongs to, by its request state
 	asked   map[protocol.ID]askedOf // requests of the server's that the client has, by the id it knows
 	askedNo int
+	kept    kept      // of what the client has told the server
+	used    time.Time // when the server was last used
 }
 
 // hello is what the client has said of itself.
@@ -68,6 +72,7 @@ func New(o Options) *Session {
 		hello: hello{declared: map[string]bool{}}, tools: newToolbox(),
 		calls: map[protocol.ID]*running{}, open: map[sandbox.Digest]*question{},
 		resumed: map[string]resumption{}, asked: map[protocol.ID]askedOf{},
+		kept: kept{subscribed: map[string]jsontext.Value{}},
 	}
 	s.lists <- struct{}{}
 	return s
@@ -82,7 +87,7 @@ func (s *Session) Run(ctx context.Context, client Client) error {
 	s.client, s.life = client, ctx
 	read := make(chan error, 1)
 	var reading sync.WaitGroup
-	s.link(ctx)
+	s.link()
 	reading.Go(func() { read <- s.fromClient(ctx) })
 
 	err := s.untilOver(ctx, read)
@@ -152,28 +157,38 @@ func (s *Session) current() *link {
 }
 
 // link is the way to the server. When there is none, or its server has ended, a new one is opened
-// behind it: what is sent meanwhile waits in order. One start serves all who wait.
-func (s *Session) link(ctx context.Context) *link {
+// behind it: what is sent meanwhile waits in order. One start serves all who wait, and whose request
+// it was that began it does not matter: it lives as long as the session needs it.
+func (s *Session) link() *link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing && s.way != nil || s.way.alive() {
 		return s.way
 	}
+	before := s.way
 	s.way = newLink(s.shown(ToServer))
 	s.tools.forget()
 	way := s.way
-	s.background.Go(func() { s.live(ctx, way) })
+	s.background.Go(func() {
+		defer close(way.over)
+		s.live(s.life, before, way)
+	})
 	return way
 }
 
-// live is one life of the server, from its start to its end.
-func (s *Session) live(ctx context.Context, way *link) {
+// live is one life of the server, from its start to its end. It begins once nothing is left of the
+// one before.
+func (s *Session) live(ctx context.Context, before, way *link) {
+	if before != nil {
+		<-before.over
+	}
 	server, err := s.meet(ctx, way)
 	if err != nil {
 		s.serverEnded(way, err)
 		return
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.CloseWrite(); _ = server.Stop(context.WithoutCancel(ctx)) })()
+	defer s.watchIdle(way, server)()
 	err = s.fromServer(ctx, way)
 	s.serverEnded(way, s.told(err))
 	_ = server.CloseWrite()

@@ -225,7 +225,7 @@ func (s *Session) list(ctx context.Context) error {
 	if s.knowsTools() {
 		return nil // somebody else has asked meanwhile
 	}
-	way := s.link(ctx)
+	way := s.link()
 	said := s.said()
 	params := said.params()
 	for range maxPages {

@@ -49,3 +49,18 @@ func TestALineWithoutEndTakesBoundedMemory(t *testing.T) {
 		}
 	})
 }
+
+func TestTheIDOfAnAnswerThatIsTooLong(t *testing.T) {
+	for in, want := range map[string]ID{
+		`{"jsonrpc":"2.0","id":"a\"b","result":{"x":"`: `"a\"b"`,
+		`{ "id" : 7, "jsonrpc":"2.0","result":{"x":"`:  "7",
+		`{"jsonrpc":"2.0","result":{"x":"`:             "",
+		`{"jsonrpc":"2.0","method":"x","id":7,"params`: "",
+		`[{"id":1,`: "",
+		`xxxx`:      "",
+	} {
+		if got := leadingID([]byte(in)); got != want {
+			t.Errorf("%s: id %q, want %q", in, got, want)
+		}
+	}
+}

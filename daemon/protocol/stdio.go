@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxMessage bounds one message on stdio, in bytes. MCP sets no limit; screenshots and blobs of
@@ -17,6 +19,8 @@ const MaxMessage = 64 << 20
 type LineError struct {
 	Err    error  // a *ParseError, or why the line was not read
 	Prefix []byte // its first bytes, for a log; hostile text
+	// ID is that of the answer a line over the limit was, as far as its beginning tells; else "".
+	ID ID
 }
 
 func (e *LineError) Error() string { return e.Err.Error() }
@@ -84,7 +88,31 @@ func (r *Reader) skip(line, part []byte, err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return &LineError{Err: fmt.Errorf("%w: over %d MiB", ErrTooLong, r.limit>>20), Prefix: shown}
+	return &LineError{Err: fmt.Errorf("%w: over %d MiB", ErrTooLong, r.limit>>20), Prefix: shown, ID: leadingID(shown)}
+}
+
+// leadingID is the id that a message begins with, if no method does.
+func leadingID(beginning []byte) ID {
+	d := jsontext.NewDecoder(bytes.NewReader(beginning))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' || name.String() == "method" {
+			return ""
+		}
+		key := name.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return ""
+		}
+		if key == "id" {
+			var m Message
+			_ = m.setID(value.Clone())
+			return m.ID
+		}
+	}
 }
 
 func (r *Reader) trim(line []byte) []byte {
