@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/protocol"
 )
 
@@ -37,6 +38,18 @@ func newConnClient(conn net.Conn) *connClient {
 
 // connBytes is the connection as it is read and written.
 type connBytes struct{ *connClient }
+
+// clientOn is the client at a connection: one whose stdio the connection carries, or one whose
+// stdio comes over it.
+func clientOn(conn net.Conn, handover bool) (gateway.Client, error) {
+	if !handover {
+		return newConnClient(conn), nil
+	}
+	return newPipeClient(conn)
+}
+
+// SetReadDeadline bounds reading, for a client that is turned away.
+func (c *connClient) SetReadDeadline(t time.Time) error { return c.conn.SetReadDeadline(t) }
 
 // Gone implements gateway.Client.
 func (c *connClient) Gone() <-chan struct{} { return c.gone }

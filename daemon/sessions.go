@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -40,7 +41,10 @@ const clientPatience = 50 * time.Second
 
 // Attach implements httpapi.Backend: one MCP client's stdio, until either side ends.
 func (d *Daemon) Attach(ctx context.Context, peer httpapi.Peer, a api.Attach, conn net.Conn) error {
-	client := newConnClient(conn)
+	client, err := clientOn(conn, a.Handover)
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
 	defer client.Close()
 	v, err := d.visitOf(peer, a)
 	if err != nil {
@@ -231,8 +235,8 @@ func random() string {
 
 // turnAway answers a client's first request with why it is not served; clients show that.
 func turnAway(client gateway.Client, cause error) {
-	if c, ok := client.(*connClient); ok {
-		_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if c, ok := client.(interface{ SetReadDeadline(t time.Time) error }); ok {
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	}
 	m, err := client.Read()
 	if err == nil && m.Kind == protocol.Request {

@@ -435,6 +435,8 @@ type Attach struct {
 	Dir       string   `json:"dir"`       // what Command's relative paths are relative to; absolute or ""
 	Mode      string   `json:"mode"`      // snapshot | read-only | direct | none, for Command
 	PID       int      `json:"pid"`       // of the attached client (the caller's parent past launchers)
+
+	Handover bool `json:"-"` // AttachStdio: the client's own stdin and stdout follow, for Stdio.TakeOver
 }
 
 // ToolCall calls one tool as a client.

@@ -9,12 +9,19 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 )
 
-// AttachProtocol is the name the attach route upgrades to.
-const AttachProtocol = "garita-stdio"
+// What the attach route upgrades to.
+const (
+	// AttachProtocol carries the client's stdio over the connection.
+	AttachProtocol = "garita-stdio"
+	// AttachHandover hands the client's own standard input and output over instead: the connection
+	// then only says, by its end, that the session is over.
+	AttachHandover = "garita-stdio-handover"
+)
 
 // Query writes a for the attach route's address.
 func (a Attach) Query() url.Values {
@@ -51,12 +58,31 @@ func ParseAttach(q url.Values) (Attach, error) {
 // what is read is the server's; its CloseWrite says that the client is done. ctx bounds opening only.
 // The caller closes it.
 func (c *Client) Attach(ctx context.Context, a Attach) (net.Conn, error) {
+	return c.attach(ctx, a, AttachProtocol)
+}
+
+// AttachStdio opens one MCP session for a client whose standard input and output the caller was
+// given: pipes or sockets, which the daemon reads and writes itself from now on. Nothing comes over
+// the connection, which ends when the session does, and the session ends with it. The files stay
+// the caller's to close.
+func (c *Client) AttachStdio(ctx context.Context, a Attach, in, out *os.File) (net.Conn, error) {
+	conn, err := c.attach(ctx, a, AttachHandover)
+	if err != nil {
+		return nil, err
+	}
+	if err := handOver(conn.UnixConn, in, out); err != nil {
+		return nil, errors.Join(&Unreachable{Socket: c.socket, Err: err}, conn.Close())
+	}
+	return conn, nil
+}
+
+func (c *Client) attach(ctx context.Context, a Attach, upgradeTo string) (*Stdio, error) {
 	req, err := newRequest(ctx, http.MethodGet, "/api/v1/attach", a.Query(), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", AttachProtocol)
+	req.Header.Set("Upgrade", upgradeTo)
 	conn, err := c.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +95,7 @@ func (c *Client) Attach(ctx context.Context, a Attach) (net.Conn, error) {
 }
 
 // upgrade sends req on conn and waits for 101.
-func upgrade(ctx context.Context, conn net.Conn, req *http.Request) (net.Conn, error) {
+func upgrade(ctx context.Context, conn net.Conn, req *http.Request) (*Stdio, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := req.Write(conn); err != nil {

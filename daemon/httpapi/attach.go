@@ -8,7 +8,7 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 )
 
-const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.AttachProtocol + "\r\n\r\n"
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
 
 // attach turns the connection into one MCP client's stdio and lets the backend serve it.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
@@ -17,7 +17,9 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, &api.Problem{Status: http.StatusBadRequest, Code: "invalid", Title: "The session cannot be opened", Detail: err.Error()})
 		return
 	}
-	if !strings.EqualFold(r.Header.Get("Upgrade"), api.AttachProtocol) {
+	protocol := strings.ToLower(r.Header.Get("Upgrade"))
+	a.Handover = protocol == api.AttachHandover
+	if protocol != api.AttachProtocol && !a.Handover {
 		writeProblem(w, &api.Problem{Status: http.StatusUpgradeRequired, Code: "invalid", Title: "This route is an upgrade to " + api.AttachProtocol})
 		return
 	}
@@ -26,7 +28,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, problemOf(err).Problem)
 		return
 	}
-	conn, err := takeOver(w)
+	conn, err := takeOver(w, protocol)
 	if err != nil {
 		s.opts.Log.Error("attach refused", "server", a.Server, "err", err)
 		return
@@ -37,12 +39,12 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 }
 
 // takeOver takes the connection from the HTTP server and says so to the other end.
-func takeOver(w http.ResponseWriter) (*api.Stdio, error) {
+func takeOver(w http.ResponseWriter, protocol string) (*api.Stdio, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.WriteString(conn, switching); err != nil {
+	if _, err := io.WriteString(conn, switching+protocol+"\r\n\r\n"); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}

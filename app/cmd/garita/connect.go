@@ -57,13 +57,19 @@ func attachFlags(cmd *cobra.Command, a *api.Attach) {
 	cmd.Flags().StringArrayVar(&a.Workspace, "workspace", nil, "`DIR` the server may work in; may be given again")
 }
 
-// bridge attaches to the daemon and carries bytes until the server's side has ended.
+// bridge attaches to the daemon and stays until the session has ended. Where that can be, the
+// client's own standard input and output are handed to the daemon; else their bytes are carried.
 func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 	if err := absolute(a.Workspace); err != nil {
 		return err
 	}
 	a.PID = clientPID(os.Getpid(), lookProc, programName())
-	conn, err := c.attach(ctx, a)
+	open, carry := c.client.Attach, c.carry
+	if out, ok := c.out.(*os.File); ok && api.CanHandOver(c.in, out, os.Stderr) {
+		open, carry = c.handOver(out), awaitEnd
+		defer api.Blocking(c.in, out)()
+	}
+	conn, err := c.attach(ctx, a, open)
 	if err != nil {
 		c.turnAway(ctx, err)
 		return err
@@ -71,11 +77,31 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	// These may stay in Read and Poll when the server ends first; the process ends right after.
-	go forward(conn, c.in)
-	go c.followClient(conn)
-	_, err = io.Copy(c.out, conn)
-	return ending(ctx, err)
+	go c.followClient(conn) // it may stay in Poll when the server ends first; the process ends right after
+	return ending(ctx, carry(conn))
+}
+
+// opening opens a session with the daemon.
+type opening func(context.Context, api.Attach) (net.Conn, error)
+
+// handOver opens a session in which the daemon reads and writes our standard input and output.
+func (c *cli) handOver(out *os.File) opening {
+	return func(ctx context.Context, a api.Attach) (net.Conn, error) {
+		return c.client.AttachStdio(ctx, a, c.in, out)
+	}
+}
+
+// awaitEnd waits for the end of a session that carries nothing.
+func awaitEnd(conn net.Conn) error {
+	_, err := io.Copy(io.Discard, conn)
+	return err
+}
+
+// carry carries bytes until the server's side has ended.
+func (c *cli) carry(conn net.Conn) error {
+	go forward(conn, c.in) // it may stay in Read; the process ends right after
+	_, err := io.Copy(c.out, conn)
+	return err
 }
 
 // ending tells why bytes stopped coming, where that was not the server's own end.
@@ -93,8 +119,8 @@ func ending(ctx context.Context, err error) error {
 }
 
 // attach opens the session, starting the daemon when nobody answers.
-func (c *cli) attach(ctx context.Context, a api.Attach) (net.Conn, error) {
-	conn, err := c.client.Attach(ctx, a)
+func (c *cli) attach(ctx context.Context, a api.Attach, open opening) (net.Conn, error) {
+	conn, err := open(ctx, a)
 	var away *api.Unreachable
 	if !errors.As(err, &away) {
 		return conn, err
@@ -102,7 +128,7 @@ func (c *cli) attach(ctx context.Context, a api.Attach) (net.Conn, error) {
 	if err := c.running(ctx); err != nil {
 		return nil, err
 	}
-	return c.client.Attach(ctx, a)
+	return open(ctx, a)
 }
 
 // forward carries what the client says, then tells the daemon that it has finished.

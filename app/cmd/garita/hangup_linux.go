@@ -11,7 +11,15 @@ import (
 // the end of its input alone does not say. It returns at once where that cannot be told.
 // It holds a thread and cannot be interrupted.
 func awaitHangup(f *os.File) bool {
-	fds := []unix.PollFd{{Fd: int32(f.Fd())}} //nolint:gosec // a descriptor fits
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	fds := make([]unix.PollFd, 1)
+	// Not by Fd, which would make a stream block that the daemon has been handed.
+	if err := raw.Control(func(fd uintptr) { fds[0].Fd = int32(fd) }); err != nil { //nolint:gosec // a descriptor fits
+		return false
+	}
 	for {
 		n, err := unix.Poll(fds, -1)
 		switch {
