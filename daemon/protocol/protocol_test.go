@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -154,6 +155,8 @@ func TestReplaceKeepsTheOtherMembers(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a","result":{}}`))
+	f.Add([]byte(`[{"jsonrpc":"2.0","id":1,"method":"x"},[],7]`))
+	f.Add([]byte(`{ "error" : {} , "id": 1e2 ,"jsonrpc":"2.0"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Parse(b)
 		if err != nil {
@@ -165,6 +168,21 @@ func FuzzParse(f *testing.F) {
 		}
 		if m.Method == MethodToolsCall {
 			_, _ = ParseToolCall(m.Params)
+		}
+		if m.Kind == Batch {
+			_, _, _ = m.Batch()
+			return
+		}
+		edited, err := Parse(m.WithBody([]byte(`{"x":1}`)).WithID(`"z"`).Raw)
+		if err != nil || edited.Kind != m.Kind || edited.Method != m.Method || (m.ID != "" && edited.ID != `"z"`) {
+			t.Fatalf("%q edited became %q: %v", b, edited.Raw, err)
+		}
+		back := edited.WithID(m.ID)
+		if body := cmp.Or(string(m.Params), string(m.Result), string(m.Error)); body != "" {
+			back = back.WithBody([]byte(body))
+		}
+		if m.ID != "" && !bytes.Equal(back.Raw, m.Raw) {
+			t.Fatalf("%q edited there and back became %q", m.Raw, back.Raw)
 		}
 	})
 }
