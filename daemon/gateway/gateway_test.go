@@ -210,6 +210,11 @@ func describeByName(d protocol.ToolDefinition) Describer {
 // scriptedGate answers what asks by the script: "NAME denied|approved|expired|waits".
 type scriptedGate struct{ answers string }
 
+func (g *scriptedGate) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
+	d := approvals.Evaluate(c, approvals.Standing{})
+	return d, d.Effect != approvals.Ask, nil
+}
+
 func (g *scriptedGate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
 	d := approvals.Evaluate(c, approvals.Standing{})
 	if d.Effect != approvals.Ask {

@@ -82,26 +82,26 @@ type meeting struct {
 	probes bool            // what comes beside the answer is not for the client
 }
 
-// use speaks to the server by stream from now on.
-func (m *meeting) use(stream protocol.Stream) {
-	m.stream = stream
-	m.way.by(stream, stream != protocol.Stream(m.server))
+// direct speaks to the server as it is from now on.
+func (m *meeting) direct() {
+	m.stream = m.server
+	m.way.by(m.stream, false)
 }
 
 // legacy shakes hands as the client did, or does. Its own initialize is passed on and answered;
 // later lives get a repetition, whose answer the client does not need.
 func (m *meeting) legacy(ctx context.Context) error {
-	m.use(m.server)
+	m.direct()
 	if m.hello.first.ID == "" {
 		return nil // a client that never shook hands: nothing to repeat
 	}
 	if m.era() == protocol.ModernEra {
-		m.use(m.bridged(bridge.ToModern))
+		m.bridged(bridge.ToModern)
 	}
 	answer, err := m.converse(ctx, m.hello.first, m.startLimit())
 	if err == nil && m.era() == protocol.Unknown && bridge.ModernOnly(answer) {
 		m.learn(protocol.ModernEra)
-		m.use(m.bridged(bridge.ToModern))
+		m.bridged(bridge.ToModern)
 		answer, err = m.converse(ctx, m.hello.first, m.startLimit())
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (m *meeting) initialized(answer protocol.Message) error {
 // modern finds out whether the server speaks the modern era. One that dies of the question, or
 // does not hear it, is started again and asked in the way it knows.
 func (m *meeting) modern(ctx context.Context) error {
-	m.use(m.server)
+	m.direct()
 	if m.era() != protocol.LegacyEra {
 		m.server.Excuse()
 		m.probes = true
@@ -143,7 +143,7 @@ func (m *meeting) modern(ctx context.Context) error {
 			}
 		}
 	}
-	m.use(m.bridged(bridge.ToLegacy))
+	m.bridged(bridge.ToLegacy)
 	answer, err := m.discover(ctx, m.startLimit())
 	if err == nil && answer.Error != nil {
 		err = fmt.Errorf("the server did not take initialize: %s", bounded(string(answer.Error)))
@@ -211,9 +211,10 @@ func (m *meeting) converse(ctx context.Context, q protocol.Message, limit time.D
 	}
 }
 
-// bridged puts a translator before the server.
-func (m *meeting) bridged(to func(protocol.Stream, bridge.Options) protocol.Stream) protocol.Stream {
-	return to(m.server, bridge.Options{Log: m.Logger, Handshake: m.startLimit()})
+// bridged speaks to the server through a translator from now on.
+func (m *meeting) bridged(to func(protocol.Stream, bridge.Options) protocol.Stream) {
+	m.stream = to(m.server, bridge.Options{Log: m.Logger, Handshake: m.startLimit()})
+	m.way.by(m.stream, true)
 }
 
 // era is what is known of how the server speaks: what its owner declared, or what was learnt.

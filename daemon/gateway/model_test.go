@@ -192,6 +192,11 @@ type askingGate struct {
 	answers chan bool
 }
 
+func (g *askingGate) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
+	d := approvals.Evaluate(c, approvals.Standing{})
+	return d, d.Effect != approvals.Ask, nil
+}
+
 func (g *askingGate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
 	d := approvals.Evaluate(c, approvals.Standing{})
 	if d.Effect != approvals.Ask {

@@ -29,6 +29,9 @@ type question struct {
 func (s *Session) authorize(ctx context.Context, req protocol.Message, call approvals.Call) (approvals.Call, approvals.Decision, error) {
 	q := s.claim(call)
 	if q == nil {
+		if d, settled, err := s.Gate.Settle(ctx, call); settled {
+			return call, d, err
+		}
 		q = s.put(call)
 	}
 	token := progressToken(req)
@@ -64,6 +67,9 @@ func (s *Session) put(call approvals.Call) *question {
 func (s *Session) claim(call approvals.Call) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.open) == 0 {
+		return nil
+	}
 	key := call.Binding()
 	q := s.open[key]
 	if q == nil || !q.timer.Stop() {

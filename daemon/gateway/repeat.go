@@ -49,8 +49,8 @@ func (s *Session) keeps(m, a protocol.Message) {
 	}
 }
 
-// again is the requests that bring a new life of the server to where the last one was, in order.
-func (s *Session) again() []protocol.Message {
+// lasting is the requests that bring a new life of the server to where the last one was, in order.
+func (s *Session) lasting() []protocol.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []protocol.Message
@@ -77,7 +77,7 @@ func (m *meeting) repeat() error {
 	if err := m.way.reply(m.hello.initialized); err != nil {
 		return err
 	}
-	for _, q := range m.again() {
+	for _, q := range m.lasting() {
 		r := &request{method: q.Method, answer: m.repeated(q)}
 		id, err := m.way.enter(r)
 		if err != nil {
