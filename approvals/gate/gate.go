@@ -105,19 +105,49 @@ func New(o Options) *Gate {
 // written or the Gate is closed; FailedPrecondition if c changed while it waited.
 func (g *Gate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
 	if !g.enter() {
-		return refusal(c, "Garita is stopping."), fmt.Errorf("authorize %s: garita is stopping: %w", c.Tool, errdefs.ErrUnavailable)
+		return stopping(c)
 	}
 	defer g.callers.Done()
+	d, err := g.judge(ctx, c)
+	switch {
+	case err != nil:
+		return d, err
+	case d.Effect == approvals.Ask:
+		return g.ask(ctx, c, d)
+	}
+	return g.record(ctx, c, d)
+}
 
+// Settle is Authorize for a call that nobody is asked about: it waits for nothing but the record.
+// settled is false where a person is to be asked; nothing has been recorded then.
+func (g *Gate) Settle(ctx context.Context, c approvals.Call) (d approvals.Decision, settled bool, err error) {
+	if !g.enter() {
+		d, err = stopping(c)
+		return d, true, err
+	}
+	defer g.callers.Done()
+	d, err = g.judge(ctx, c)
+	switch {
+	case err != nil:
+		return d, true, err
+	case d.Effect == approvals.Ask:
+		return approvals.Decision{}, false, nil
+	}
+	d, err = g.record(ctx, c, d)
+	return d, true, err
+}
+
+func stopping(c approvals.Call) (approvals.Decision, error) {
+	return refusal(c, "Garita is stopping."), fmt.Errorf("authorize %s: garita is stopping: %w", c.Tool, errdefs.ErrUnavailable)
+}
+
+// judge says what the policy makes of c.
+func (g *Gate) judge(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
 	standing, err := g.standings.Standing(ctx, c)
 	if err != nil {
 		return refusal(c, noRecord), unavailable("look up standing of", c, err)
 	}
-	d := approvals.Evaluate(c, standing)
-	if d.Effect == approvals.Ask {
-		return g.ask(ctx, c, d)
-	}
-	return g.record(ctx, c, d)
+	return approvals.Evaluate(c, standing), nil
 }
 
 // enter counts a caller in, unless the Gate is closed.

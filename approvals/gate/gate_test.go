@@ -164,6 +164,33 @@ func TestReadsPassAndAreRecorded(t *testing.T) {
 	})
 }
 
+func TestWhatNobodyIsAskedAboutIsSettledAndRecorded(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, g *Gate, l *log) {
+		d, settled, err := g.Settle(t.Context(), aCall(approvals.Read))
+		if err != nil || !settled || !d.Allowed() || l.last() != d {
+			t.Errorf("a read: %+v, %v, %v; recorded %+v", d, settled, err, l.last())
+		}
+		unlisted := aCall(approvals.Read)
+		unlisted.Pin = ""
+		if d, settled, err := g.Settle(t.Context(), unlisted); err != nil || !settled || d.Effect != approvals.Deny || l.last() != d {
+			t.Errorf("an unlisted tool: %+v, %v, %v", d, settled, err)
+		}
+		if d, settled, err := g.Settle(t.Context(), aCall(approvals.Write)); err != nil || settled || d.Allowed() || len(l.decided) != 2 || len(l.asked) != 0 {
+			t.Errorf("a write: %+v, %v, %v; %d decisions, %d questions", d, settled, err, len(l.decided), len(l.asked))
+		}
+		l.setFail(errors.New("disk full"))
+		if d, settled, err := g.Settle(t.Context(), aCall(approvals.Read)); !errdefs.IsUnavailable(err) || !settled || d.Allowed() {
+			t.Errorf("without a record: %+v, %v, %v", d, settled, err)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if d, settled, err := g.Settle(t.Context(), aCall(approvals.Write)); !errdefs.IsUnavailable(err) || !settled || d.Allowed() {
+			t.Errorf("after Close: %+v, %v, %v", d, settled, err)
+		}
+	})
+}
+
 func TestUnlistedToolsAreRefusedAndRecorded(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, g *Gate, l *log) {
 		c := aCall(approvals.Read)
