@@ -66,11 +66,12 @@ func replay(t *testing.T, a *txtar.Archive) {
 
 // world is one session between a scripted client and a scripted server.
 type world struct {
-	client *side
-	script string
-	ended  chan error
-	gate   *scriptedGate
-	fx     *scriptedEffects
+	client  *side
+	session *Session
+	script  string
+	ended   chan error
+	gate    *scriptedGate
+	fx      *scriptedEffects
 
 	mu      sync.Mutex
 	lives   []*side // of the server
@@ -100,7 +101,8 @@ func newSessionWorld(answers string, set func(*Options, *world)) *world {
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	set(&o, w)
-	go func() { w.ended <- New(o).Run(context.Background(), w.client.far()) }()
+	w.session = New(o)
+	go func() { w.ended <- w.session.Run(context.Background(), w.client.far()) }()
 	return w
 }
 
