@@ -75,3 +75,23 @@ func sleeper(t *testing.T) *exec.Cmd {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd
 }
+
+func TestFieldsBehindACommandOfAnyName(t *testing.T) {
+	tail := "S 1 2 3"
+	for name, tt := range map[string]struct {
+		stat string
+		want int
+	}{
+		"plain":                  {"12 (sh) " + tail, 4},
+		"brackets in the name":   {"12 (a) S 9 9 (b) " + tail, 4},
+		"nothing":                {"", 0},
+		"a name that never ends": {"12 (sh " + tail, 0},
+	} {
+		if got := len(afterCommand(tt.stat)); got != tt.want {
+			t.Errorf("%s: %d fields, want %d", name, got, tt.want)
+		}
+	}
+	if startOf(os.Getpid()) == "" {
+		t.Error("when this very process started is not known")
+	}
+}

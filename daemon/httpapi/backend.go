@@ -14,8 +14,7 @@ type Peer struct {
 	Opened Opener
 	PID    int // 0 for the page
 	UID    int
-	Start  uint64 // when PID was started, in clock ticks since boot (/proc/PID/stat): a reused PID has another; 0 when it is gone
-	Page   bool   // came in by the loopback page with a valid session
+	Page   bool // came in by the loopback page with a valid session
 }
 
 // Opener is the processes behind a page's link: who asked for it and its ancestors.

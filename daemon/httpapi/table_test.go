@@ -104,31 +104,6 @@ func RoutesForTest() (out []struct {
 	return out
 }
 
-func TestStartField(t *testing.T) {
-	tail := "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21"
-	for name, c := range map[string]struct {
-		stat string
-		want uint64
-	}{
-		"plain":                     {"12 (sh) " + tail, 4711},
-		"parentheses in the name":   {"12 (a) S 9 9 (b) " + tail, 4711},
-		"cut short":                 {"12 (sh) S 1 2", 0},
-		"nothing":                   {"", 0},
-		"a name that never ends":    {"12 (sh " + tail, 0},
-		"not a number in its place": {strings.Replace("12 (sh) "+tail, "4711", "x", 1), 0},
-	} {
-		if got := startField([]byte(c.stat)); got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
-		}
-	}
-}
-
-func TestOwnStartTimeIsKnown(t *testing.T) {
-	if startTime(os.Getpid()) == 0 {
-		t.Fatal("got 0 for this very process")
-	}
-}
-
 func TestWithStatus(t *testing.T) {
 	for code, want := range map[string]int{"denied": 403, "not_found": 404, "precondition": 412, "nonsense": 500} {
 		if got := problemOf(&api.Problem{Code: code}).Status; got != want {
