@@ -48,6 +48,7 @@ type Daemon struct {
 	traces     *trace.Log
 	importer   *clientconfig.Importer
 	attached   *attached
+	live       live
 	logins     *oauth.Logins
 	rates      rate.Limiter
 	door       atomic.Pointer[door.Door] // nil while it is shut
@@ -146,6 +147,7 @@ func (d *Daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.serveDoor(running, at) })
 	}
 	parts.Go(func() error { return d.config.Watch(running, d.noteSettings) })
+	parts.Go(func() error { return d.watchSleep(running) })
 	err = parts.Wait()
 
 	d.stop()

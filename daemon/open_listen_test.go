@@ -23,7 +23,8 @@ import (
 	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
-// listenAt is the variable that makes a copy of this program an MCP server on HTTP.
+// listenAt is the variable that makes a copy of this program an MCP server: on HTTP at an address, or
+// on "stdio".
 const listenAt = "GARITA_TEST_LISTEN_AT"
 
 func init() {
@@ -37,6 +38,10 @@ func init() {
 		os.Exit(3)
 		return nil, nil
 	})
+	if at == "stdio" {
+		_ = server.Run(context.Background(), &mcp.StdioTransport{})
+		os.Exit(0)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	mux.Handle("/away", http.RedirectHandler("http://127.0.0.1:1/mcp", http.StatusTemporaryRedirect))

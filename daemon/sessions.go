@@ -99,7 +99,9 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 	})
 	defer seen.End()
 	o.Trace = func(at gateway.Side, raw []byte) { seen.Record(trace.Direction(at), raw) }
-	err = gateway.New(o).Run(ctx, client)
+	session := gateway.New(o)
+	defer d.live.add(o.ID, session)()
+	err = session.Run(ctx, client)
 	d.record(context.WithoutCancel(ctx), store.SessionClosed, o, err)
 	return err
 }
