@@ -393,6 +393,24 @@ func TestReportsOfListing(t *testing.T) {
 			t.Errorf("the client saw %s", seen)
 		}
 	})
+	bubble(t, "a new life that lists other tools is told", func(t *testing.T) {
+		w := newModelWorld(func(s *stub, m protocol.Message) {
+			if m.Method == "vendor/die" {
+				s.hangUp()
+				return
+			}
+			legacyModel(tools([]string{"", "a", "b"}[s.life]), func(s *stub, m protocol.Message) { s.reply(m, `{}`) })(s, m)
+		}, "", nil)
+		w.say(hello)
+		w.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n")
+		synctest.Wait()
+		w.say(`{"jsonrpc":"2.0","id":3,"method":"vendor/die"}` + "\n")
+		synctest.Wait()
+		w.say(`{"jsonrpc":"2.0","id":4,"method":"vendor/x"}` + "\n")
+		if seen := w.over(t); strings.Count(seen, "list_changed") != 1 {
+			t.Errorf("the client saw %s", seen)
+		}
+	})
 	bubble(t, "a real change is told, once", func(t *testing.T) {
 		var more atomic.Bool
 		w := newModelWorld(func(s *stub, m protocol.Message) {

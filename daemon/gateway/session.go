@@ -189,6 +189,7 @@ func (s *Session) live(ctx context.Context, before, way *link) {
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.CloseWrite(); _ = server.Stop(context.WithoutCancel(ctx)) })()
 	defer s.watchIdle(way, server)()
+	s.lookAgain(ctx, way)
 	err = s.fromServer(ctx, way)
 	s.serverEnded(way, s.told(err))
 	_ = server.CloseWrite()
@@ -208,7 +209,10 @@ func (s *Session) serverEnded(way *link, err error) {
 	}
 	s.mu.Unlock()
 	if s.Once {
-		s.serverOver <- err
+		select {
+		case s.serverOver <- err:
+		default: // the first end was the session's
+		}
 	}
 }
 

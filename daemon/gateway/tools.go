@@ -275,6 +275,16 @@ func (s *Session) toolsChanged(ctx context.Context, way *link, m protocol.Messag
 	s.background.Go(func() { s.lookForChange(ctx, way) })
 }
 
+// lookAgain is for a new life of a server: what the client has seen of the one before may be no more.
+func (s *Session) lookAgain(ctx context.Context, way *link) {
+	s.mu.Lock()
+	seen := s.tools.digest != "" && s.hello.era == protocol.LegacyEra
+	s.mu.Unlock()
+	if seen {
+		s.toolsChanged(ctx, way, protocol.Message{Raw: protocol.NewNotification(protocol.MethodToolsChange, jsontext.Value(`{}`))})
+	}
+}
+
 func (s *Session) lookForChange(ctx context.Context, way *link) {
 	for s.pause(ctx, way) {
 		s.mu.Lock()
