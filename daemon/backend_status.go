@@ -53,6 +53,9 @@ func (d *Daemon) warnings() []string {
 	if d.uid == 0 {
 		w = append(w, "Garita runs as root: the engine has no user namespace of its own. Run it as an ordinary user where you can.")
 	}
+	if notice := d.loginNotice(); notice != "" {
+		w = append(w, notice)
+	}
 	return append(w, d.engine.state().notices...)
 }
 

@@ -50,6 +50,7 @@ type Daemon struct {
 	attached   *attached
 	live       live
 	logins     *oauth.Logins
+	login      atomic.Pointer[loginPage] // the last one shown
 	rates      rate.Limiter
 	door       atomic.Pointer[door.Door] // nil while it is shut
 	log        *slog.Logger

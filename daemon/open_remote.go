@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"time"
 
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/remote"
@@ -59,12 +60,40 @@ func (e elsewhere) Stop(ctx context.Context) error {
 	return e.Conn.Stop(ctx)
 }
 
-// newLogins asks the person in their own browser. What was allowed is kept in their
-// keyring.
+// newLogins asks the person in their own browser. What was allowed is kept in their keyring.
 func (d *Daemon) newLogins() *oauth.Logins {
-	cfg := oauth.Config{Vault: keyring.New(), Log: d.log}
-	if path, err := exec.LookPath("xdg-open"); err == nil {
-		cfg.Open = oauth.Browser(path)
+	return oauth.New(oauth.Config{Vault: keyring.New(), Log: d.log, Open: d.showLogin, Patience: loginPatience})
+}
+
+// loginPatience is how long a person has for one login.
+const loginPatience = 5 * time.Minute
+
+// loginPage is a page on which a person is to allow Garita something.
+type loginPage struct {
+	url   string
+	until time.Time
+}
+
+// showLogin opens a login's page, and tells where it is to whoever looks at the status: not every
+// machine has a browser that a daemon can open.
+func (d *Daemon) showLogin(ctx context.Context, page string) error {
+	d.login.Store(&loginPage{page, time.Now().Add(loginPatience)})
+	d.events.Publish("status", "", nil)
+	path, err := exec.LookPath("xdg-open")
+	if err == nil {
+		err = oauth.Browser(path)(ctx, page)
 	}
-	return oauth.New(cfg)
+	if err != nil {
+		d.log.Info("a login's page could not be opened; garita status says where it is", "err", err)
+	}
+	return nil
+}
+
+// loginNotice is where a person is awaited for a login, "" when nobody is.
+func (d *Daemon) loginNotice() string {
+	p := d.login.Load()
+	if p == nil || time.Now().After(p.until) {
+		return ""
+	}
+	return "A server elsewhere waits for you to log in: " + p.url
 }
