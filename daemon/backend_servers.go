@@ -135,12 +135,22 @@ func (d *Daemon) progressOf(name sandbox.ServerName) *api.Progress {
 	return d.progress[name]
 }
 
-// trouble is what to say when a server has died: its last words and the next step.
-func (d *Daemon) trouble(name sandbox.ServerName) string {
-	const shown = 5
-	lines := d.supervisor.Log(name)
-	if len(lines) == 0 {
-		return "It wrote nothing to stderr. Next: garita server logs " + string(name)
+// trouble is what to say when a server has died: its last words, those of its last instance if that
+// failed, and the next step. i may be nil.
+func (d *Daemon) trouble(name sandbox.ServerName, i *supervisor.Instance) string {
+	if t := d.supervisor.Standing(name); t != nil {
+		return t.Detail() + " Next: " + t.Next()
 	}
-	return fmt.Sprintf("Its last words: %s. Next: garita server logs %s", strings.Join(lines[max(0, len(lines)-shown):], " | "), name)
+	lines := d.supervisor.Log(name)
+	if i != nil {
+		if now := i.Now(); now.State == sandbox.Failed {
+			lines = now.Last
+		}
+	}
+	return supervisor.LastWords(lines) + " Next: garita server logs " + string(name)
+}
+
+// problemOfTrouble tells a person why a server is not started.
+func problemOfTrouble(t *supervisor.Trouble) *api.Problem {
+	return &api.Problem{Code: "unavailable", Title: t.What(), Detail: t.Detail(), Next: t.Next()}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -14,8 +15,13 @@ import (
 	"github.com/garita-dev/garita/sandbox"
 )
 
+// lastStart is the newest of a session's instances.
+type lastStart struct {
+	atomic.Pointer[supervisor.Instance]
+}
+
 // opening returns how a session starts its server, at first and again after its end.
-func (d *Daemon) opening(v visit, o gateway.Options) func(context.Context) (gateway.Upstream, error) {
+func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(context.Context) (gateway.Upstream, error) {
 	owner := supervisor.Owner{
 		Group: group(v.principal), Session: string(o.ID), Agent: agentName(v.principal), Workspace: o.Workspace,
 		Volume: volume(v),
@@ -25,6 +31,7 @@ func (d *Daemon) opening(v visit, o gateway.Options) func(context.Context) (gate
 		if err != nil {
 			return nil, err
 		}
+		last.Store(i)
 		if err := d.recordStart(ctx, o, i.Now().Info); err != nil {
 			return nil, errors.Join(fmt.Errorf("no sandbox without a record: %w", err), i.Stop(context.WithoutCancel(ctx)))
 		}

@@ -33,7 +33,7 @@ func (d *Daemon) openListening(ctx context.Context, server sandbox.Server, i *su
 		i.Fail(err.Error())
 	}
 	stopped := i.Stop(context.WithoutCancel(ctx))
-	return nil, errors.Join(fmt.Errorf("%s does not listen where servers.yaml says: %w. %s", server.Name, err, d.trouble(server.Name)), stopped)
+	return nil, errors.Join(fmt.Errorf("%s does not listen where servers.yaml says: %w. %s", server.Name, err, d.trouble(server.Name, i)), stopped)
 }
 
 func (d *Daemon) reachInside(ctx context.Context, server sandbox.Server, i *supervisor.Instance) (gateway.Upstream, error) {

@@ -69,6 +69,9 @@ func (d *Daemon) CallTool(ctx context.Context, peer httpapi.Peer, t api.ToolCall
 		served <- err
 	})
 	result, err := caller.call(t)
+	if t := d.supervisor.Standing(server.Name); t != nil && (err != nil || result.Error != nil) {
+		return result, problemOfTrouble(t)
+	}
 	if err == nil {
 		return result, nil // the sandbox is taken down behind us
 	}
@@ -112,12 +115,13 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	if err != nil {
 		return gateway.Options{}, err
 	}
+	last := &lastStart{}
 	o := gateway.Options{
 		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
 		Once: v.once, Patience: v.patience, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
 		Allow: v.tools, Admit: d.admission(v), Eras: d.erasOf(spec, v.server),
 		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
-		Trouble: func() string { return d.trouble(v.server.Name) }, Logger: d.log,
+		Trouble: func() string { return d.trouble(v.server.Name, last.Load()) }, Logger: d.log,
 	}
 	if hasWorkspace(v.server.Spec) {
 		if o.Workspace, err = d.workspaceFor(ctx, v); err != nil {
@@ -127,7 +131,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	if err := d.recordDurable(ctx, store.SessionOpened, o, nil); err != nil {
 		return gateway.Options{}, fmt.Errorf("no session without a record: %w", err)
 	}
-	o.Open = d.opening(v, o)
+	o.Open = d.opening(v, o, last)
 	if v.server.Source.External() {
 		o.Open = d.reaching(v.server)
 	}

@@ -17,6 +17,9 @@ func (s *Supervisor) of(name sandbox.ServerName) *server {
 	return s.servers[name]
 }
 
+// Standing is why a server is not started now; nil when it would be.
+func (s *Supervisor) Standing(name sandbox.ServerName) *Trouble { return s.standing(name) }
+
 // standing is why a server may not be started now; nil when it may.
 func (s *Supervisor) standing(name sandbox.ServerName) *Trouble {
 	s.mu.Lock()

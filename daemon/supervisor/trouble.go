@@ -25,21 +25,30 @@ type Trouble struct {
 }
 
 // Error names server, state, reason, last words, when it is tried again and the next step.
-func (t *Trouble) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s is %s: %s, %d times in a row. ", t.Server, t.State, t.Reason, t.Strikes)
-	if len(t.Last) == 0 {
-		b.WriteString("It wrote nothing to stderr. ")
-	} else {
-		fmt.Fprintf(&b, "Its last words: %s. ", strings.Join(t.Last, " | "))
+func (t *Trouble) Error() string { return t.What() + ". " + t.Detail() + " Next: " + t.Next() }
+
+// What names server, state and reason: "files is failed: crash-looping: exited (1) before handshake,
+// 3 times in a row".
+func (t *Trouble) What() string {
+	return fmt.Sprintf("%s is %s: %s, %d times in a row", t.Server, t.State, t.Reason, t.Strikes)
+}
+
+// Detail is the server's last words, and when it is tried again.
+func (t *Trouble) Detail() string {
+	return fmt.Sprintf("%s It may be tried again at %s, in %s.", LastWords(t.Last), t.Again.Local().Format("15:04:05"), t.wait.Round(time.Second))
+}
+
+// LastWords is what a server wrote to stderr last, as a sentence; the lines are hostile text.
+func LastWords(lines []string) string {
+	if len(lines) == 0 {
+		return "It wrote nothing to stderr."
 	}
-	fmt.Fprintf(&b, "It may be tried again at %s, in %s. %s", t.Again.Local().Format("15:04:05"), t.wait.Round(time.Second), t.Next())
-	return b.String()
+	return fmt.Sprintf("Its last words: %s.", strings.Join(lines[max(0, len(lines)-shownLines):], " | "))
 }
 
 // Next is what to do about it.
 func (t *Trouble) Next() string {
-	return fmt.Sprintf("Next: garita server logs %s; once it is mended: garita server restart %s", t.Server, t.Server)
+	return fmt.Sprintf("garita server logs %s; once it is mended: garita server restart %s", t.Server, t.Server)
 }
 
 // Unwrap makes every Trouble an Unavailable.
