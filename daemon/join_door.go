@@ -68,7 +68,10 @@ func (d doorBackend) Authenticate(ctx context.Context, secret string) (door.Acce
 		return door.Access{}, err
 	}
 	if c, ok := ctx.Value(visitorKey{}).(*visitor); ok {
-		c.hold(d.attached)
+		if err := c.hold(d.attached); err != nil {
+			d.log.Warn("a token was refused", "token", t.ID, "from", c.conn.RemoteAddr(), "err", err)
+			return door.Access{}, err
+		}
 	}
 	return door.Access{ID: string(t.ID)}, nil
 }
@@ -134,18 +137,24 @@ type visitorKey struct{}
 type visitor struct {
 	conn net.Conn
 	once sync.Once
+	err  error // why nobody is held
 }
 
 func withVisitor(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, &visitor{conn: conn})
 }
 
-// hold marks the process as an attached client, once for each connection. One that cannot be found
-// is another user's, or gone.
-func (c *visitor) hold(a *attached) {
+// hold marks the process as an attached client, once for each connection. Where it hides, or is gone,
+// nobody is let in: who cannot be held could answer for the person.
+func (c *visitor) hold(a *attached) error {
 	c.once.Do(func() {
-		for _, pid := range ownersOf(c.conn.RemoteAddr(), os.Getuid()) {
-			_ = a.hold(pid)
+		var pids []int
+		pids, c.err = ownersOf(c.conn, os.Getuid())
+		for _, pid := range pids {
+			if pid != os.Getpid() {
+				_ = a.hold(pid) // one of several that has ended meanwhile
+			}
 		}
 	})
+	return c.err
 }

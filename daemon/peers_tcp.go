@@ -3,6 +3,7 @@ package daemon
 import (
 	"bufio"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,35 +13,52 @@ import (
 	"syscall"
 )
 
-// ownersOf are the processes of a user that hold the socket at a loopback address. It reads the
-// kernel's tables, once for each connection to the door.
-func ownersOf(addr net.Addr, uid int) []int {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok {
-		return nil
+// errStranger is why a connection to the door is refused: nobody could be held for it.
+var errStranger = errors.New("the process at the other end of the connection cannot be told")
+
+// ownersOf are the processes of a user that hold the other end of a connection between loopback
+// addresses, none where that is another user's. It reads the kernel's tables, once for each
+// connection to the door, and fails where the end is closed already or its holders hide.
+func ownersOf(conn net.Conn, uid int) ([]int, error) {
+	from, ok := conn.RemoteAddr().(*net.TCPAddr)
+	to, ok2 := conn.LocalAddr().(*net.TCPAddr)
+	if !ok || !ok2 {
+		return nil, errStranger
 	}
-	inode := inodeOf("/proc/net/tcp", tcp, uid)
-	if inode == "" {
-		return nil
+	for _, t := range []struct{ table, before string }{
+		{"/proc/net/tcp", ""},
+		{"/proc/net/tcp6", "0000000000000000FFFF0000"}, // an IPv6 socket at an IPv4 address
+	} {
+		inode, owner, found := socketOf(t.table, t.before+hexAddr(from), t.before+hexAddr(to))
+		switch {
+		case !found:
+			continue
+		case owner != strconv.Itoa(uid):
+			return nil, nil
+		}
+		if pids := holdersOf("socket:["+inode+"]", uid); len(pids) > 0 {
+			return pids, nil
+		}
+		break
 	}
-	return holdersOf("socket:["+inode+"]", uid)
+	return nil, errStranger
 }
 
-// inodeOf finds the socket with a local address in a table as of proc(5).
-func inodeOf(table string, local *net.TCPAddr, uid int) string {
+// socketOf finds the one connection between two addresses in a table as of proc(5). Either address
+// alone may be that of other sockets, too.
+func socketOf(table, local, remote string) (inode, uid string, found bool) {
 	f, err := os.Open(table)
 	if err != nil {
-		return ""
+		return "", "", false
 	}
 	defer f.Close()
-	want := hexAddr(local)
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text()) // sl local remote state queues timer retransmits uid timeout inode
-		if len(fields) > 9 && fields[1] == want && fields[7] == strconv.Itoa(uid) {
-			return fields[9]
+		if len(fields) > 9 && fields[1] == local && fields[2] == remote && fields[9] != "0" {
+			return fields[9], fields[7], true
 		}
 	}
-	return ""
+	return "", "", false
 }
 
 // hexAddr is an IPv4 address as the kernel's tables write it: four bytes in the machine's order.
@@ -61,7 +79,7 @@ func holdersOf(link string, uid int) (pids []int) {
 		if err != nil || !owned(info, uid) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && pid != os.Getpid() && opens(dir, link) {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && opens(dir, link) {
 			pids = append(pids, pid)
 		}
 	}
