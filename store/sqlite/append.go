@@ -103,7 +103,7 @@ func (s *Store) commit(ctx context.Context, durable bool, events []placed, also 
 	if err := s.file.write(next); err != nil {
 		return err
 	}
-	s.checkpoints.consider(s.readers)
+	s.checkpoints.consider(s.readers, s.foldRest)
 	return nil
 }
 

@@ -14,15 +14,19 @@ const checkpointEvery = 2000
 
 // checkpointer folds the write-ahead log into the database beside the appends, whose way its fsyncs
 // would stand in. At most one checkpoint runs at a time; wait waits for it.
+//
+// While it runs, appends go on at the log's end, and SQLite begins the log anew only when all of it
+// has been folded in: under a steady load it would grow without end. So what is left then, which is
+// little, is folded in with the appends held up.
 type checkpointer struct {
 	since   int // transactions since the last one; guarded by Store.mu
 	running atomic.Bool
 	done    sync.WaitGroup
 }
 
-// consider starts a checkpoint when one is due. A failed one is tried again at the next turn: the
-// log only grows by it. Store.mu is held.
-func (c *checkpointer) consider(db *sql.DB) {
+// consider starts a checkpoint when one is due; rest folds in what has been appended meanwhile. A
+// failed one is tried again at the next turn: the log only grows by it. Store.mu is held.
+func (c *checkpointer) consider(db *sql.DB, rest func()) {
 	c.since++
 	if c.since < checkpointEvery || !c.running.CompareAndSwap(false, true) {
 		return
@@ -31,8 +35,22 @@ func (c *checkpointer) consider(db *sql.DB) {
 	c.done.Go(func() {
 		defer c.running.Store(false)
 		// A passive checkpoint waits for nobody and keeps nobody waiting.
-		_, _ = db.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)")
+		for range 2 { // the second for what came during the first, which has most to do
+			_, _ = db.ExecContext(context.Background(), checkpoint)
+		}
+		rest()
 	})
+}
+
+const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
+
+// foldRest folds in all there is while nothing is appended, so that the log begins anew.
+func (s *Store) foldRest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		_, _ = s.w.conn.ExecContext(context.Background(), checkpoint)
+	}
 }
 
 func (c *checkpointer) wait() { c.done.Wait() }
