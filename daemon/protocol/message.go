@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -209,7 +210,9 @@ func eachMember(b []byte, f func(name string, value jsontext.Value) error) error
 // eachSpan tells where in b the members of its one object have their values. The decoder refuses
 // duplicate names, at any depth, and text that is not UTF-8.
 func eachSpan(b []byte, f func(name string, at span) error) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(b))
+	d := decoders.Get().(*jsontext.Decoder)
+	defer release(d)
+	d.Reset(bytes.NewBuffer(b))
 	if d.PeekKind() != '{' {
 		_, err := d.ReadToken()
 		return errors.Join(invalid("it is not a JSON object"), err)
@@ -229,6 +232,15 @@ func eachSpan(b []byte, f func(name string, at span) error) error {
 		return invalid("something follows the message on its line")
 	}
 	return nil
+}
+
+// decoders are used again: each message is read by several, and one weighs a kilobyte.
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(new(bytes.Buffer)) }}
+
+// release gives a decoder back without what it has read.
+func release(d *jsontext.Decoder) {
+	d.Reset(new(bytes.Buffer))
+	decoders.Put(d)
 }
 
 func member(d *jsontext.Decoder, f func(string, span) error) error {
