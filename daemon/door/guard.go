@@ -78,7 +78,7 @@ func bearer(headers []string) (string, bool) {
 
 var words = map[int]string{
 	http.StatusForbidden:    "forbidden: this is a local service, not for web pages",
-	http.StatusUnauthorized: "unauthorized: a bearer token of Garita is needed (garita token add)",
+	http.StatusUnauthorized: "unauthorized: a bearer token of Garita is needed (garita token create)",
 	http.StatusNotFound:     "not found",
 }
 

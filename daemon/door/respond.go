@@ -17,6 +17,9 @@ const writeTime = 30 * time.Second
 // its stream begins, so that the client can come back for it.
 const primeAfter = 40 * time.Millisecond
 
+// comeBack is how long a client that lost its stream is to wait before it comes back.
+const comeBack = time.Second
+
 // manner is how a stream is sent.
 type manner struct {
 	status func(raw []byte) int // of an answer that comes first and alone; nil means 200
@@ -154,7 +157,7 @@ func parseEventID(id string) (stream string, next int, ok bool) {
 // alive sends a sign of life: the first event where the stream has not begun, else a comment.
 func (x *response) alive() bool {
 	if !x.started && x.m.prime {
-		return x.flush(protocol.AppendEvent(nil, protocol.Event{ID: x.eventID(), Data: []byte{}}))
+		return x.flush(protocol.AppendEvent(nil, protocol.Event{ID: x.eventID(), Data: []byte{}, Retry: comeBack}))
 	}
 	return x.flush([]byte(protocol.KeepAlive))
 }

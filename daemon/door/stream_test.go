@@ -2,6 +2,8 @@ package door
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
@@ -52,5 +54,14 @@ func TestABigAnswerPasses(t *testing.T) {
 	s := newStream("1")
 	if !s.put(event{raw: make([]byte, 64<<20), must: true, last: true}) {
 		t.Error("it was not taken")
+	}
+}
+
+// What a client needs to come back for a slow answer: an id, and when.
+func TestAStreamThatWaitsBeginsWithAdvice(t *testing.T) {
+	w := httptest.NewRecorder()
+	x := response{w: w, c: http.NewResponseController(w), s: newStream("1"), m: manner{ids: true, prime: true}}
+	if !x.alive() || w.Body.String() != "id: 1_0\nretry: 1000\ndata: \n\n" {
+		t.Errorf("it began with %q", w.Body)
 	}
 }
