@@ -70,7 +70,12 @@ func (s *stage) mcpc(ctx context.Context, url, token, tool string) (err error) {
 		}
 		begin = []string{"connect", s.write("mcpc.json", entry) + ":inside", "@t"}
 	}
-	if _, err := run(begin...); err != nil {
+	for range 3 { // it gives its own process five seconds to start, which a busy machine may not have
+		if _, err = run(begin...); err == nil || !strings.Contains(err.Error(), "Bridge failed to start") {
+			break
+		}
+	}
+	if err != nil {
 		return err
 	}
 	defer func() {

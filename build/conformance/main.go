@@ -1,7 +1,9 @@
 // Conformance proves the gateway on the official MCP suite and on real clients and servers.
 //
-//	conformance [-v] suites clients      from ./task conformance
-//	conformance [-v] servers [NAME …]    from ./task servers
+//	conformance [-v] [-only PATTERN] suites clients    from ./task conformance
+//	conformance [-v] [-only PATTERN] servers           from ./task servers
+//
+// PATTERN picks revisions and servers by their names.
 //
 // Each part compares what comes through Garita with what comes without it, in the same run, and
 // prints a table; docs/conformance.md and docs/servers.md have such tables. Its results are printed
@@ -15,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 	"time"
 )
@@ -24,12 +27,17 @@ func main() {
 		exit(bear(os.Args[2], os.Getenv("TOKEN")))
 	}
 	verbose := flag.Bool("v", false, "print what the suite and the clients print")
+	only := flag.String("only", "", "only revisions and servers whose name matches this `PATTERN`")
 	flag.Parse()
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		exit(err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
-	exit(prove(ctx, *verbose, flag.Args()))
+	exit(prove(ctx, *verbose, pattern, flag.Args()))
 }
 
 func exit(err error) {
@@ -42,8 +50,8 @@ func exit(err error) {
 
 // prove runs the parts and cleans up whatever happens. That something did not come out as it should
 // is in the results, not in the error.
-func prove(ctx context.Context, verbose bool, parts []string) (err error) {
-	s, err := newStage(verbose)
+func prove(ctx context.Context, verbose bool, only *regexp.Regexp, parts []string) (err error) {
+	s, err := newStage(verbose, only)
 	if err != nil {
 		return err
 	}

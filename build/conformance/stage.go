@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type stage struct {
 	kit     string // where the programs and node_modules are
 	dir     string
 	verbose bool
+	only    *regexp.Regexp
 	failed  bool // something did not come out as it should
 
 	door   string // 127.0.0.1:PORT
@@ -34,7 +36,7 @@ type stage struct {
 	done   chan struct{}      // closed when it has ended
 }
 
-func newStage(verbose bool) (*stage, error) {
+func newStage(verbose bool, only *regexp.Regexp) (*stage, error) {
 	garita, err := filepath.Abs(filepath.Join(envOr("GARITA_BIN", "bin"), "garita"))
 	if err != nil {
 		return nil, err
@@ -47,7 +49,7 @@ func newStage(verbose bool) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{garita: garita, kit: filepath.Dir(self), dir: dir, verbose: verbose}
+	s := &stage{garita: garita, kit: filepath.Dir(self), dir: dir, verbose: verbose, only: only}
 	for _, d := range []string{s.home(), s.path("home", "config"), s.path("work")} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return nil, errors.Join(err, s.remove())

@@ -24,6 +24,10 @@ var revisions = []struct{ name, server, client string }{ //nolint:gochecknogloba
 // meant are the differences from the reference that are ours on purpose, by scenario and check.
 var meant = map[string]string{ //nolint:gochecknoglobals // a constant
 	"server-stateless sep-2575-server-sends-tools-list-changed-on-subscription": "the list is what it was: its tool is added a third time, and a change of nothing is not told (report M14)",
+	// The server breaks its answer off without ids to come back with, so it is lost. The suite can ask
+	// for nothing again directly; through Garita the client is told at once what happened.
+	"server-sse-polling server-sse-disconnect-resume": "the answer was an error, and there was no other to come back for",
+	"server-sse-polling server-sse-retry-field":       "the same: it came at once, in a stream that needed no advice",
 }
 
 // outcome is what the suite found: by scenario and check, the worst that was said of it.
@@ -59,6 +63,9 @@ func (s *stage) suites(ctx context.Context) error {
 	}
 	rows := [][]string{{"SUITE", "REVISION", "DIRECTLY", "THROUGH", "WHAT", "SECONDS"}}
 	for _, r := range revisions {
+		if !s.only.MatchString(r.name) {
+			continue
+		}
 		server := s.run(ctx, "server", r.name, "--url", urls["direct-"+r.name])
 		s.same("server/"+r.name+"/fixture", server.total, r.server)
 		for what, name := range map[string]string{"sandboxed, stdio": "inside", "elsewhere, HTTP": "far-" + r.name} {
