@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,44 +13,8 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/classify"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
-
-// testdata is the folder of real servers' listings. It lies beside the project and not in it; a
-// machine that must have it says so in GARITA_REQUIRE.
-func testdata(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("GARITA_TESTDATA")
-	if dir == "" {
-		dir = filepath.Join(moduleRoot(t), "..", "shared", "testdata")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "tools", "labels.tsv")); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("GARITA_REQUIRE"), ","), "testdata") {
-			t.Fatalf("testdata is required: %v", err)
-		}
-		t.Skipf("no listings of real servers (set GARITA_TESTDATA): %v", err)
-	}
-	return dir
-}
-
-func moduleRoot(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for !exists(filepath.Join(dir, "go.mod")) {
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	return dir
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
 
 // label is what one tool truly does.
 type label struct{ server, tool, truth, reason string }
@@ -108,7 +71,7 @@ func listing(t *testing.T, dir, server string) map[string]classify.Definition {
 const share = 0.90
 
 func TestNothingButReadsPassesAsRead(t *testing.T) {
-	dir := testdata(t)
+	dir := sandboxtest.Testdata(t)
 	definitions := make(map[string]map[string]classify.Definition)
 	reads, passed := 0, 0
 	table := make(map[[2]string]int)

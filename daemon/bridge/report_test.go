@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // event is one line of a field report's replay.
@@ -24,16 +24,9 @@ type event struct {
 // replay is the events of a field report.
 func replay(t *testing.T, name string) []event {
 	t.Helper()
-	dir := os.Getenv("GARITA_TESTDATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "testdata")
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "field-inputs", name))
+	b, err := os.ReadFile(filepath.Join(sandboxtest.Testdata(t), "field-inputs", name))
 	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("GARITA_REQUIRE"), ","), "testdata") {
-			t.Fatalf("testdata is required: %v", err)
-		}
-		t.Skipf("no field reports (set GARITA_TESTDATA): %v", err)
+		t.Fatal(err)
 	}
 	var events []event
 	variant := ""

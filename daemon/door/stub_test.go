@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // stub is a server that answers each request in a goroutine of its own, by its method.
@@ -264,14 +265,7 @@ func replay(t *testing.T, name string) (all []map[string]jsontext.Value) {
 
 func fieldInput(t *testing.T, name string) []byte {
 	t.Helper()
-	dir := os.Getenv("GARITA_TESTDATA")
-	if dir == "" {
-		dir = "../../../shared/testdata"
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "field-inputs", name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the field reports are not here: set GARITA_TESTDATA")
-	}
+	b, err := os.ReadFile(filepath.Join(sandboxtest.Testdata(t), "field-inputs", name))
 	if err != nil {
 		t.Fatal(err)
 	}

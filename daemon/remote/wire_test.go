@@ -24,18 +24,15 @@ import (
 
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/daemon/remote/oauth"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // fieldInput is the replay of a field report.
 func fieldInput(t *testing.T, name string) string {
 	t.Helper()
-	dir := os.Getenv("GARITA_TESTDATA")
-	if dir == "" {
-		dir = "../../../shared/testdata"
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "field-inputs", name))
+	raw, err := os.ReadFile(filepath.Join(sandboxtest.Testdata(t), "field-inputs", name))
 	if err != nil {
-		t.Skipf("no replays of field reports (set GARITA_TESTDATA): %v", err)
+		t.Fatal(err)
 	}
 	return string(raw)
 }
