@@ -46,6 +46,7 @@ type Session struct {
 	askedNo int
 	kept    kept      // of what the client has told the server
 	used    time.Time // when the server was last used
+	start   error     // why the last life of the server did not get to where it can be used
 }
 
 // hello is what the client has said of itself.
@@ -80,7 +81,8 @@ func New(o Options) *Session {
 
 // Run passes messages both ways until the client is gone or has been answered everything after
 // its end of file. The server is started at once, and again when a request needs it after it has
-// ended. Run stops the server and closes the client before it returns: nil when the client ended it.
+// ended. Run stops the server and closes the client before it returns: nil when the client ended it
+// and the server could be used, a *StartError when it could not.
 func (s *Session) Run(ctx context.Context, client Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +96,34 @@ func (s *Session) Run(ctx context.Context, client Client) error {
 	s.close(cancel)
 	_ = client.Close()
 	reading.Wait()
+	if err == nil {
+		err = s.startError()
+	}
 	return err
+}
+
+// StartError is why a server could not be brought to where it can be used; the client was told.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
+func (s *Session) startError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start
+}
+
+// started notes what the last start came to. One that was called off came to nothing.
+func (s *Session) started(ctx context.Context, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.start = nil
+	case ctx.Err() == nil:
+		s.start = &StartError{err}
+	}
 }
 
 // untilOver waits for the first end: the client's going away, everything answered after the
@@ -183,6 +212,7 @@ func (s *Session) live(ctx context.Context, before, way *link) {
 		<-before.over
 	}
 	server, err := s.meet(ctx, way)
+	s.started(ctx, err)
 	if err != nil {
 		s.serverEnded(way, err)
 		return
