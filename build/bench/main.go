@@ -1,7 +1,7 @@
 // Bench measures what Garita costs, against the bare server in the same run: the time to the first
 // answer, what a read call takes longer, and the memory of everything but the servers.
 //
-//	bench [--starts N] [--calls N] [--servers N]      from ./task bench
+//	bench [--only start,calls,disk,flood,memory] [--starts N] [--calls N] [--flood 20s] [--servers N]      from ./task bench
 //
 // It prints a table and writes nothing. docs/benchmarks.md has such a table with its machine.
 package main
@@ -15,6 +15,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,10 +25,21 @@ func main() {
 	starts := flag.Int("starts", 10, "starts of each kind")
 	calls := flag.Int("calls", 2000, "calls of each kind")
 	servers := flag.Int("servers", 10, "echo servers at once")
+	flood := flag.Duration("flood", 20*time.Second, "how long 1,000 messages a second are sent")
+	only := flag.String("only", "start,calls,disk,flood,memory", "the parts to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := measure(ctx, *starts, *calls, *servers); err != nil {
+	parts := func(b *bench) []part {
+		return []part{
+			{"start", func() error { return b.startCosts(ctx, *starts) }},
+			{"calls", func() error { return b.callCosts(ctx, *calls) }},
+			{"disk", func() error { return b.diskCosts(200) }},
+			{"flood", func() error { return b.flood(ctx, *flood) }},
+			{"memory", func() error { return b.memory(ctx, *servers) }},
+		}
+	}
+	if err := measure(ctx, strings.Split(*only, ","), parts); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -47,7 +60,13 @@ const (
 	filesystem = "@modelcontextprotocol/server-filesystem"
 )
 
-func measure(ctx context.Context, starts, calls, servers int) (err error) {
+// part is one thing that is measured.
+type part struct {
+	name    string
+	measure func() error
+}
+
+func measure(ctx context.Context, only []string, parts func(*bench) []part) (err error) {
 	b, err := furnish()
 	if err != nil {
 		return err
@@ -57,12 +76,14 @@ func measure(ctx context.Context, starts, calls, servers int) (err error) {
 		return err
 	}
 	machine()
-	for _, part := range []func() error{
-		func() error { return b.startCosts(ctx, starts) },
-		func() error { return b.callCosts(ctx, calls) },
-		func() error { return b.memory(ctx, servers) },
-	} {
-		if err := errors.Join(part(), ctx.Err()); err != nil {
+	if err := b.start(ctx); err != nil {
+		return errors.Join(err, b.stop())
+	}
+	for _, p := range parts(b) {
+		if !slices.Contains(only, p.name) {
+			continue
+		}
+		if err := errors.Join(p.measure(), ctx.Err()); err != nil {
 			return errors.Join(err, b.stop())
 		}
 	}
