@@ -33,6 +33,7 @@ type visit struct {
 	tools     []string      // patterns of the tools that exist for it; none mean all
 	once      bool          // it ends with its server
 	patience  time.Duration // of its client; 0 without end
+	over      func(error)   // told what the session ends with, before its client is let go; may be nil
 }
 
 // clientPatience is how long clients wait for an answer that may take a person: most give up
@@ -46,12 +47,21 @@ func (d *Daemon) Attach(ctx context.Context, peer httpapi.Peer, a api.Attach, co
 		return errors.Join(err, conn.Close())
 	}
 	defer client.Close()
-	v, err := d.visitOf(peer, a)
-	if err != nil {
-		turnAway(client, err)
-		return err
+	verdict := func(err error) {
+		var failed *gateway.StartError
+		if errors.As(err, &failed) {
+			_ = api.EndFailed(conn, failed.Error()) // it may be gone
+		}
 	}
-	return d.serve(ctx, v, client)
+	v, err := d.visitOf(peer, a)
+	v.over = verdict
+	if err != nil {
+		err = turnAway(client, err)
+	} else {
+		err = d.serve(ctx, v, client)
+	}
+	verdict(err) // a session has told its own
+	return err
 }
 
 // CallTool implements httpapi.Backend: one tool called as a client would, in a session of its own.
@@ -85,8 +95,7 @@ func (d *Daemon) CallTool(ctx context.Context, peer httpapi.Peer, t api.ToolCall
 func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) error {
 	if v.clientPID > 0 {
 		if err := d.attached.hold(v.clientPID); err != nil {
-			turnAway(client, err)
-			return err
+			return turnAway(client, err)
 		}
 	}
 	ctx, cancel := d.whileServing(ctx)
@@ -94,8 +103,7 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 
 	o, err := d.sessionOf(ctx, v)
 	if err != nil {
-		turnAway(client, err)
-		return err
+		return turnAway(client, err)
 	}
 	seen := d.traces.Open(trace.Session{
 		ID: string(o.ID), Agent: agentName(v.principal), Server: string(v.server.Name), Door: v.door, Started: time.Now(),
@@ -118,7 +126,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	last := &lastStart{}
 	o := gateway.Options{
 		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
-		Once: v.once, Patience: v.patience, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
+		Once: v.once, Patience: v.patience, Over: v.over, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
 		Allow: v.tools, Admit: d.admission(v), Eras: d.erasOf(spec, v.server),
 		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
 		Trouble: func() string { return d.trouble(v.server.Name, last.Load()) }, Logger: d.log,
@@ -239,8 +247,9 @@ func random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// turnAway answers a client's first request with why it is not served; clients show that.
-func turnAway(client gateway.Client, cause error) {
+// turnAway answers a client's first request with why it is not served; clients show that. It returns
+// the cause as that of a failed start.
+func turnAway(client gateway.Client, cause error) error {
 	if c, ok := client.(interface{ SetReadDeadline(t time.Time) error }); ok {
 		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	}
@@ -248,4 +257,5 @@ func turnAway(client gateway.Client, cause error) {
 	if err == nil && m.Kind == protocol.Request {
 		_ = client.Write(protocol.NewError(m.ID, protocol.CodeInternal, cause.Error()))
 	}
+	return &gateway.StartError{Err: cause}
 }

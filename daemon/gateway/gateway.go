@@ -48,6 +48,8 @@ type Options struct {
 	Patience time.Duration
 	// Trouble is what to say when the server dies: its state, its last words, the next step.
 	Trouble func() string
+	// Over is told what Run is about to return, while the client has not been closed yet. Optional.
+	Over func(err error)
 	// Trace is shown every message as it passed. Optional.
 	Trace  func(from Side, raw []byte)
 	Logger *slog.Logger

@@ -94,11 +94,14 @@ func (s *Session) Run(ctx context.Context, client Client) error {
 
 	err := s.untilOver(ctx, read)
 	s.close(cancel)
-	_ = client.Close()
-	reading.Wait()
 	if err == nil {
 		err = s.startError()
 	}
+	if s.Over != nil {
+		s.Over(err)
+	}
+	_ = client.Close()
+	reading.Wait()
 	return err
 }
 

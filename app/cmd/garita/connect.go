@@ -78,7 +78,11 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	go c.followClient(conn) // it may stay in Poll when the server ends first; the process ends right after
-	return ending(ctx, carry(conn))
+	verdict, err := carry(conn)
+	if verdict != "" && ctx.Err() == nil {
+		return errors.New(verdict)
+	}
+	return ending(ctx, err)
 }
 
 // opening opens a session with the daemon.
@@ -91,17 +95,13 @@ func (c *cli) handOver(out *os.File) opening {
 	}
 }
 
-// awaitEnd waits for the end of a session that carries nothing.
-func awaitEnd(conn net.Conn) error {
-	_, err := io.Copy(io.Discard, conn)
-	return err
-}
+// awaitEnd waits for the end of a session that carries nothing but its verdict.
+func awaitEnd(conn net.Conn) (verdict string, err error) { return api.Carry(io.Discard, conn) }
 
-// carry carries bytes until the server's side has ended.
-func (c *cli) carry(conn net.Conn) error {
+// carry carries bytes until the server's side has ended, with the verdict where the session failed.
+func (c *cli) carry(conn net.Conn) (verdict string, err error) {
 	go forward(conn, c.in) // it may stay in Read; the process ends right after
-	_, err := io.Copy(c.out, conn)
-	return err
+	return api.Carry(c.out, conn)
 }
 
 // ending tells why bytes stopped coming, where that was not the server's own end.
