@@ -47,6 +47,10 @@ func (m *Message) splice(at, other *span, b []byte) {
 	m.Raw = raw
 }
 
+// maxElements bounds what one line is taken apart into: an element takes hundreds of times the memory
+// of its bytes.
+const maxElements = 10_000
+
 // Batch is the messages of an array, in order. The error is a *ParseError: the array is broken, or
 // empty. An element that is no message is a *ParseError in its place; an array inside is one.
 func (m Message) Batch() ([]Message, []error, error) {
@@ -59,6 +63,9 @@ func (m Message) Batch() ([]Message, []error, error) {
 		v, err := d.ReadValue()
 		if err != nil {
 			return nil, nil, asParseError(err)
+		}
+		if len(all) == maxElements {
+			return nil, nil, invalid("the batch has too many messages")
 		}
 		all = append(all, slices.Clone(v))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -328,7 +329,10 @@ func isToken(s string) bool {
 }
 
 // Elements is the values of a JSON array, which alias it. The error is a *ParseError.
-func Elements(array jsontext.Value) ([]jsontext.Value, error) {
+func Elements(array jsontext.Value) ([]jsontext.Value, error) { return elements(array, math.MaxInt) }
+
+// elements is Elements of an array that has no more than most.
+func elements(array jsontext.Value, most int) ([]jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(array))
 	if d.PeekKind() != '[' {
 		return nil, invalid("it is not a JSON array")
@@ -336,6 +340,9 @@ func Elements(array jsontext.Value) ([]jsontext.Value, error) {
 	_, err := d.ReadToken()
 	var all []jsontext.Value
 	for err == nil && d.PeekKind() != ']' {
+		if len(all) == most {
+			return nil, invalid("it has too many elements")
+		}
 		var v jsontext.Value
 		if v, err = d.ReadValue(); err == nil {
 			end := int(d.InputOffset())

@@ -79,13 +79,13 @@ func ParseToolPage(result jsontext.Value) (ToolPage, error) {
 	if err != nil {
 		return ToolPage{}, err
 	}
-	var raw []jsontext.Value
-	if err := json.Unmarshal(members["tools"], &raw); err != nil {
+	raw, err := elements(members["tools"], maxElements)
+	if err != nil && members["tools"].Kind() != 'n' {
 		return ToolPage{}, fmt.Errorf(`read "tools": %w`, err)
 	}
 	page := ToolPage{Tools: make([]ToolDefinition, 0, len(raw))}
 	for _, r := range raw {
-		t, err := parseTool(r)
+		t, err := parseTool(r.Clone()) // it outlives its page
 		if err != nil {
 			return ToolPage{}, err
 		}
