@@ -75,8 +75,8 @@ func (s *Session) clientMessage(ctx context.Context, m protocol.Message, to repl
 func (s *Session) greet(m protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hello.era != protocol.Unknown {
-		return
+	if s.hello.era != protocol.Unknown || m.Method == protocol.MethodPing && protocol.VersionOf(m.Params) == "" {
+		return // a ping may come before everything
 	}
 	s.hello.era = protocol.LegacyEra
 	if protocol.VersionOf(m.Params) != "" || m.Method == protocol.MethodDiscover {
@@ -160,6 +160,7 @@ func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) 
 	s.mu.Lock()
 	removed := s.hello.era == protocol.ModernEra
 	again := s.hello.answered || s.hello.first.ID != "" && s.hello.first.ID != m.ID
+	late := s.hello.first.ID == "" && s.way.alive() // the server was reached without it
 	if !removed && !again {
 		s.hello.first = s.permitted(m)
 		s.hello.noteLegacy(m.Params)
@@ -171,6 +172,10 @@ func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) 
 	}
 	if again {
 		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, "this session has been initialized already"))
+		return
+	}
+	if late {
+		s.pass(ctx, m, to)
 		return
 	}
 	s.link()
@@ -265,6 +270,8 @@ func (s *Session) sees(m protocol.Message) func(protocol.Message) protocol.Messa
 		return s.listing(m.Params, &s.tools.theirs)
 	case protocol.MethodListen:
 		return func(a protocol.Message) protocol.Message { return withSubscription(a, m.ID) }
+	case protocol.MethodInitialize:
+		return func(a protocol.Message) protocol.Message { s.noteInitialize(a); return a }
 	default:
 		return func(a protocol.Message) protocol.Message { return a }
 	}

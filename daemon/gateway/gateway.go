@@ -135,6 +135,7 @@ var (
 	errIDInUse = errors.New("this id is already in use")
 	errUnsent  = errors.New("the call was not sent to the server")
 	errIdle    = errors.New("the server has been stopped because nobody used it")
+	errDeaf    = errors.New("the server does not read what it is sent; it was stopped")
 	errSlow    = errors.New("the server did not answer in time; it was told to cancel")
 )
 
@@ -156,9 +157,10 @@ const (
 	patientPatience = 5 * time.Minute
 	// claimable is how long a question that outlived its call waits for the same call again.
 	claimable = 10 * time.Minute
-	// maxPages and maxTools bound one listing, whoever asks.
-	maxPages = 100
-	maxTools = 10_000
+	// maxPages, maxTools and maxListed, in bytes, bound one listing, whoever asks.
+	maxPages  = 100
+	maxTools  = 10_000
+	maxListed = 32 << 20
 	// maxQueued bounds what waits for a server that starts, in messages.
 	maxQueued = 1000
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/garita-dev/garita/daemon/protocol"
@@ -23,6 +24,10 @@ type link struct {
 	bridged bool // stream is a bridge
 	open    bool // the server is ready; until then what is sent waits in queue
 	queue   [][]byte
+	limit   time.Duration // how long one message may wait for a server that does not read
+	stop    func()        // ends a server that does not
+
+	ready atomic.Bool // is open; for those who do not wait for a message to be sent
 
 	mu       sync.Mutex // guards the fields below
 	instance sandbox.InstanceID
@@ -77,6 +82,14 @@ func (l *link) reads() protocol.Stream {
 	return l.stream
 }
 
+// guard has a server stopped that does not read what it is sent within limit: whoever waits for it
+// would wait for ever.
+func (l *link) guard(limit time.Duration, stop func()) {
+	l.out.Lock()
+	defer l.out.Unlock()
+	l.limit, l.stop = limit, stop
+}
+
 // opened says that the server is ready, and sends what has waited.
 func (l *link) opened(instance sandbox.InstanceID) error {
 	l.mu.Lock()
@@ -90,6 +103,7 @@ func (l *link) opened(instance sandbox.InstanceID) error {
 		}
 	}
 	l.open, l.queue = true, nil
+	l.ready.Store(true)
 	return nil
 }
 
@@ -105,6 +119,9 @@ func (l *link) reply(raw []byte) error {
 
 func (l *link) put(raw []byte) error {
 	l.sent(raw)
+	if stop := l.stop; stop != nil {
+		defer time.AfterFunc(l.limit, func() { l.fail(errDeaf); stop() }).Stop()
+	}
 	if err := l.stream.Write(raw); err != nil {
 		return fmt.Errorf("send to the server: %w", err)
 	}
@@ -112,11 +129,7 @@ func (l *link) put(raw []byte) error {
 }
 
 // isOpen says whether the server can be talked to already.
-func (l *link) isOpen() bool {
-	l.out.Lock()
-	defer l.out.Unlock()
-	return l.open
-}
+func (l *link) isOpen() bool { return l.ready.Load() }
 
 // runs names the sandbox behind the link, once it is open.
 func (l *link) runs() sandbox.InstanceID {
@@ -149,7 +162,9 @@ func (l *link) send(m protocol.Message, r *request, limit time.Duration) error {
 		return err
 	}
 	if err := l.write(m.WithID(id).Raw); err != nil {
-		l.take(id)
+		if l.take(id) == nil {
+			return nil // the link has failed meanwhile, and told r
+		}
 		return err
 	}
 	if limit > 0 {

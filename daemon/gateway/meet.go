@@ -17,6 +17,7 @@ import (
 func (s *Session) meet(ctx context.Context, way *link) (Upstream, error) {
 	server, err := s.introduce(ctx, way)
 	if err != nil {
+		way.fail(err) // first: who tries again is to get another
 		s.refuseHello(err)
 	}
 	return server, err
@@ -40,6 +41,9 @@ func (s *Session) introduce(ctx context.Context, way *link) (Upstream, error) {
 	}
 	if err == nil {
 		m.server.Ready()
+		stop := func() { _ = m.server.CloseWrite(); _ = m.server.Stop(context.WithoutCancel(ctx)) }
+		way.guard(s.callLimit(), stop)
+		defer context.AfterFunc(ctx, stop)() // it may not read what has waited for it
 		err = way.opened(m.server.Instance())
 	}
 	if err != nil {

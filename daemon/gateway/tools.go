@@ -54,6 +54,7 @@ func (b *toolbox) forget() { b.listed = false }
 type listing struct {
 	next  map[string]string // from a page's cursor to the following one's; end on the last
 	tools map[string]found
+	bytes int // of tools, as far as they were listed
 }
 
 // found is a tool and the page it stood on first.
@@ -68,7 +69,7 @@ const end = "end"
 // add takes in a page. It returns which of its tools are new, and whether another page really follows.
 func (l *listing) add(at string, page protocol.ToolPage, take func(protocol.ToolDefinition) (tool, bool)) (kept []protocol.ToolDefinition, more bool) {
 	if at == "" || l.next == nil {
-		l.next, l.tools = map[string]string{}, map[string]found{}
+		l.next, l.tools, l.bytes = map[string]string{}, map[string]found{}, 0
 	}
 	for _, d := range page.Tools {
 		if f, twice := l.tools[d.Name]; twice && (f.page != at || slices.ContainsFunc(kept, func(k protocol.ToolDefinition) bool { return k.Name == d.Name })) {
@@ -79,10 +80,11 @@ func (l *listing) add(at string, page protocol.ToolPage, take func(protocol.Tool
 			continue
 		}
 		l.tools[d.Name] = found{t, at}
+		l.bytes += len(d.Raw)
 		kept = append(kept, d)
 	}
 	l.next[at] = end
-	if page.NextCursor != nil && !l.leadsTo(string(page.NextCursor), at) && len(l.next) < maxPages && len(l.tools) < maxTools {
+	if page.NextCursor != nil && !l.leadsTo(string(page.NextCursor), at) && len(l.next) < maxPages && len(l.tools) < maxTools && l.bytes < maxListed {
 		l.next[at] = string(page.NextCursor)
 	}
 	return kept, l.next[at] != end
