@@ -33,7 +33,7 @@ func (d *Daemon) Calls(ctx context.Context, before string, limit int, server str
 func (d *Daemon) Call(ctx context.Context, id string) (api.Call, error) {
 	r, err := d.db.Call(ctx, approvals.CallID(id))
 	if err != nil {
-		return api.Call{}, err
+		return api.Call{}, named(err, "call with the ID", id, "garita audit tail")
 	}
 	c := apiCall(r)
 	c.Arguments = arguments(r.Call)
@@ -61,7 +61,7 @@ func (d *Daemon) Approvals(ctx context.Context, wait time.Duration) ([]api.Appro
 func (d *Daemon) Approval(ctx context.Context, id string) (api.Approval, error) {
 	r, err := d.gate.Request(ctx, approvals.RequestID(id))
 	if err != nil {
-		return api.Approval{}, err
+		return api.Approval{}, named(err, "question with the ID", id, "garita approvals list")
 	}
 	return d.approval(ctx, r), nil
 }

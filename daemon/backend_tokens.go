@@ -50,7 +50,7 @@ func (d *Daemon) RevokeToken(ctx context.Context, peer httpapi.Peer, id string) 
 		return err
 	}
 	if err := d.db.RevokeToken(ctx, approvals.Principal{UID: peer.UID}, store.TokenID(id)); err != nil {
-		return err
+		return named(err, "token with the ID", id, "garita token list")
 	}
 	if at := d.door.Load(); at != nil {
 		at.Drop(id)

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -32,7 +31,7 @@ func (d *Daemon) Trace(ctx context.Context, peer httpapi.Peer, session string, a
 	}
 	ring, ok := d.traces.Session(session)
 	if !ok {
-		return api.Trace{}, fmt.Errorf("find session %s: %w", session, errdefs.ErrNotFound)
+		return api.Trace{}, named(errdefs.ErrNotFound, "session with the ID", session, "garita trace")
 	}
 	ctx, cancel := d.atMost(ctx, wait)
 	defer cancel()

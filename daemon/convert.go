@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/protocol"
@@ -88,7 +90,7 @@ func apiApproval(r approvals.Request, diff *api.FileDiff, before string) api.App
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
 		Call: call, Title: title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
-		Reaches: "no host, no secret",
+		Reaches: reaches(r.Call),
 	}
 	if !r.Answered.IsZero() {
 		a.Answered = &r.Answered
@@ -149,12 +151,30 @@ func bounded(s string) string {
 // stays says where the effect stays.
 func stays(c approvals.Call) string {
 	switch {
+	case c.External:
+		return "It runs outside of Garita's walls: what it does there cannot be kept back or taken back."
 	case c.Mode == sandbox.Direct:
 		return "It changes your files at once."
 	case c.Mode == sandbox.ReadOnly || c.Mode == sandbox.None || c.Workspace == "":
 		return "It stays in the sandbox, which has no files of yours to write and no network."
 	}
 	return "It stays in the agent's workspace until you apply it."
+}
+
+// reaches says what of the world a call can get at.
+func reaches(c approvals.Call) string {
+	if c.External {
+		return "whatever the server reaches where it runs; the arguments are sent there"
+	}
+	return "no host, no secret"
+}
+
+// named is err, in words for whoever wrote the name where nothing has it: next lists those there are.
+func named(err error, what, id, next string) error {
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	return &api.Problem{Code: "not_found", Title: fmt.Sprintf("There is no %s %q", what, id), Next: next}
 }
 
 func apiEvent(e store.Event) api.AuditEvent {
