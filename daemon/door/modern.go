@@ -123,6 +123,8 @@ func checkMeta(h http.Header, m protocol.Message) *fault {
 	switch {
 	case version == "":
 		return badRequest(protocol.CodeInvalidParams, "_meta has no "+protocol.MetaVersion)
+	case len(header) == 0:
+		return badRequest(protocol.CodeHeaderMismatch, "the "+protocol.HeaderVersion+" header is missing: it repeats the version that _meta names")
 	case len(header) != 1 || header[0] != version:
 		return badRequest(protocol.CodeHeaderMismatch, "the "+protocol.HeaderVersion+" header does not say what _meta says")
 	case version != string(protocol.V20260728):
