@@ -81,7 +81,7 @@ func program(ctx context.Context, l *sandbox.Launch, source sandbox.Source, args
 	}
 	path, err := host.LookPath(source.Command[0])
 	if err != nil {
-		return fmt.Errorf("find %s: %w: %w", source.Command[0], err, errdefs.ErrNotFound)
+		return fmt.Errorf("find %s in the daemon's PATH: install it, or write its whole path: %w: %w", source.Command[0], err, errdefs.ErrNotFound)
 	}
 	l.Argv = append([]string{path}, source.Command[1:]...)
 	return toolchain(l, path, host)
