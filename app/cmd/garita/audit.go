@@ -143,7 +143,9 @@ func (c *cli) printEvents(list []api.AuditEvent, asJSON bool) error {
 
 func (c *cli) auditShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show CALL", Short: "Show everything about one call", Args: usage(cobra.ExactArgs(1)),
+		Use: "show CALL", Short: "Show everything about one call",
+		Long: "Show everything about one call. garita audit tail has the IDs of calls.",
+		Args: usage(cobra.ExactArgs(1)),
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -18,6 +18,8 @@ func (c *cli) callCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "call NAME TOOL [JSON]", Short: "Call one tool of a server as a client",
 		Long: "Call one tool as a client would: the same rules, the same questions, the same record.\nArguments are a JSON object, or - to read it from standard input. Exit code 3 means refused.",
+		Example: `  garita call files read_text_file '{"path":"/home/me/shop/a.txt"}'
+  garita server show files    # the tools there are`,
 		Args: usage(cobra.RangeArgs(2, 3)),
 	}
 	asJSON := jsonFlag(cmd)

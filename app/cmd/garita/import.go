@@ -17,8 +17,9 @@ func (c *cli) importCommand() *cobra.Command {
 	var dry, rewire, yes bool
 	cmd := &cobra.Command{
 		Use: "import", Short: "Take over the servers of an MCP client",
-		Long: "Read an MCP client's settings, show what was found and what it will be granted, and,\nonce you agree, run those servers behind walls. --rewire points the client at them;\ngarita restore puts its settings back byte for byte.",
-		Args: usage(cobra.NoArgs),
+		Long:    "Read an MCP client's settings, show what was found and what it will be granted, and,\nonce you agree, run those servers behind walls. --rewire points the client at them;\ngarita restore puts its settings back byte for byte.",
+		Example: "  garita import --dry-run                     # what Claude Desktop has\n  garita import --from ~/mcp.json --rewire    # any file with mcpServers",
+		Args:    usage(cobra.NoArgs),
 	}
 	cmd.Flags().StringVar(&from, "from", "claude-desktop", "client or settings `FILE`")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show")

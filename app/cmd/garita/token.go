@@ -130,7 +130,9 @@ func day(at *time.Time) string {
 
 func (c *cli) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "End a bearer token for good", Args: usage(cobra.ExactArgs(1)),
+		Use: "revoke ID", Short: "End a bearer token for good",
+		Long: "End a bearer token for good, and the sessions it opened. garita token list has the IDs.",
+		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err

@@ -12,8 +12,9 @@ func (c *cli) traceCommand() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "trace [SESSION]", Short: "Show the messages of a session as they passed",
-		Long: "Show the last messages of a session as they passed, secrets taken out; without SESSION, list sessions.\nNothing is kept until garita trace on, and nothing is left after garita trace off.",
-		Args: usage(cobra.MaximumNArgs(1)),
+		Long:    "Show the last messages of a session as they passed, secrets taken out; without SESSION, list sessions.\nNothing is kept until garita trace on, and nothing is left after garita trace off.",
+		Example: "  garita trace on\n  garita trace              # the sessions there are\n  garita trace -f SESSION   # one of them, as it goes on",
+		Args:    usage(cobra.MaximumNArgs(1)),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing what comes")
 	asJSON := jsonFlag(cmd)
