@@ -69,8 +69,11 @@ func (w *writer) open(ctx context.Context) error {
 		return err
 	}
 	// Checkpoints are ours (checkpoint.go): SQLite's own would stop an append for its fsyncs.
-	if _, err := w.conn.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 0"); err != nil {
-		return err
+	// What a burst has made of the log is given back when it begins anew.
+	for _, pragma := range []string{"PRAGMA wal_autocheckpoint = 0", "PRAGMA journal_size_limit = 33554432"} {
+		if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
+			return err
+		}
 	}
 	return w.prepare(ctx)
 }
