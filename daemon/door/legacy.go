@@ -113,7 +113,8 @@ func (d *Door) postLegacy(v visit, s *session, m protocol.Message) {
 	if s.pipe.send(v.r.Context(), m) != nil && v.r.Context().Err() != nil {
 		s.withdraw(st)
 		return
-	} // a session that has ended answers all that wait
+	}
+	s.after(m) // a batch may cancel what it asks; a session that has ended answers all that wait
 	s.sent(st, d.send(v, at, mannerOf(v.r, m, revision)))
 }
 

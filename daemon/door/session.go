@@ -261,6 +261,13 @@ func (s *session) before(m protocol.Message) {
 
 // after looks at what a client told when it was passed on: nobody waits for what was cancelled.
 func (s *session) after(m protocol.Message) {
+	if m.Kind == protocol.Batch {
+		all, _, _ := m.Batch() // the door has read it
+		for _, one := range all {
+			s.after(one)
+		}
+		return
+	}
 	if m.Method != protocol.MethodCancelled {
 		return
 	}
