@@ -179,6 +179,22 @@ func TestAttackH15(t *testing.T) {
 		w.hangUp()
 		<-w.ended
 	})
+	bubble(t, "attack_H15 requests without number", func(t *testing.T) {
+		w := newModelWorld(legacyModel(tools("read_a"), nil), "", nil) // answers no call
+		w.say(legacyHello)
+		synctest.Wait()
+		for id := 1; id <= 2*maxUnderWay; id++ {
+			w.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"vendor/x"}`+"\n", id))
+		}
+		synctest.Wait()
+		if n := strings.Count(w.client.seen(), "wait for their answers"); n != maxUnderWay {
+			t.Errorf("%d requests were refused, want %d", n, maxUnderWay)
+		}
+		w.over(t)
+		if n := strings.Count(w.seenByServer(), "vendor/x"); n != maxUnderWay {
+			t.Errorf("%d requests reached the server", n)
+		}
+	})
 	bubble(t, "attack_H15 a call that never ends", func(t *testing.T) {
 		w := newModelWorld(legacyModel(tools("read_a"), nil), "", nil)
 		w.say(legacyHello)

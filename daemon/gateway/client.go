@@ -124,11 +124,25 @@ func (h *hello) params() jsontext.Value {
 
 // request answers, or has answered, one request of the client's.
 func (s *Session) request(ctx context.Context, m protocol.Message, to reply) {
-	switch {
-	case s.inUse(m.ID):
+	if s.inUse(m.ID) {
 		to(protocol.NewError(m.ID, protocol.CodeInvalidRequest, errIDInUse.Error()))
-	case m.Method == protocol.MethodInitialize:
+		return
+	}
+	if m.Method == protocol.MethodInitialize {
 		s.initialize(ctx, m, to)
+		return
+	}
+	counted, ok := s.load.take(m, to)
+	if !ok {
+		to(protocol.NewError(m.ID, protocol.CodeInternal, errTooMuch.Error()))
+		return
+	}
+	s.serve(ctx, m, counted)
+}
+
+// serve answers one request that has been counted in; to is called once.
+func (s *Session) serve(ctx context.Context, m protocol.Message, to reply) {
+	switch {
 	case m.Method == protocol.MethodToolsCall:
 		s.startCall(ctx, m, to)
 	case m.Method == protocol.MethodPing && s.busy():
@@ -165,6 +179,10 @@ func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) 
 		s.hello.first = s.permitted(m)
 		s.hello.noteLegacy(m.Params)
 	}
+	if !removed && !again && !late && !s.closing {
+		s.hello.waits = true
+		s.underWay.Add(1) // until helloAnswered
+	}
 	s.mu.Unlock()
 	if removed { // and not passed on: a server of both eras would take it for another client's
 		to(protocol.NewError(m.ID, protocol.CodeNoMethod, "there is no initialize in this revision"))
@@ -179,6 +197,16 @@ func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) 
 		return
 	}
 	s.link()
+}
+
+// helloAnswered says that the client has an answer to its initialize, or will never have one.
+func (s *Session) helloAnswered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hello.waits {
+		s.hello.waits = false
+		s.underWay.Done()
+	}
 }
 
 // noteLegacy remembers what the client calls itself and what it can be asked.

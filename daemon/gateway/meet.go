@@ -74,6 +74,7 @@ func (s *Session) refuseHello(err error) {
 	if waits && first.ID != "" {
 		s.say(protocol.NewError(first.ID, protocol.CodeInternal, err.Error()))
 	}
+	s.helloAnswered()
 }
 
 // meeting is the opening of one life of the server.
@@ -124,6 +125,7 @@ func (m *meeting) initialized(answer protocol.Message) error {
 	}
 	m.noteInitialize(answer)
 	m.say(answer.WithID(m.hello.first.ID).Raw)
+	m.helloAnswered()
 	return nil
 }
 

@@ -24,6 +24,7 @@ type Session struct {
 	client Client
 	life   context.Context //nolint:containedctx // of Run: what outlives the call that began it ends with it
 
+	load   load
 	broken atomic.Pointer[error] // why further calls are refused
 
 	underWay   sync.WaitGroup // the goroutines of calls
@@ -58,6 +59,7 @@ type hello struct {
 	label       string            // what the client calls itself
 	declared    map[string]bool   // capabilities
 	answered    bool              // initialize has been answered
+	waits       bool              // initialize waits for its answer
 }
 
 // running is one tools/call under way.

@@ -34,6 +34,7 @@ type toolbox struct {
 	at     time.Time       // when it was seen
 	digest string          // of known, as far as the client may see it; "" before there is one
 	past   []string        // digests before it, newest last
+	seen   string          // the digest of what the client has, or was told has changed; "" before it has a whole list
 
 	ours, theirs listing // lists being read page by page: by us, by the client
 
@@ -145,6 +146,9 @@ func (s *Session) learn(l *listing, at string, page protocol.ToolPage) (kept []p
 	}
 	if l.whole() {
 		s.tools.complete(l)
+		if l == &s.tools.theirs {
+			s.tools.seen = s.tools.digest
+		}
 		s.Tools(definitions(s.tools.known))
 	}
 	return kept, more
@@ -201,6 +205,9 @@ func (s *Session) tool(ctx context.Context, name string) (tool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.tools.seen == "" { // who calls has a list, from wherever
+		s.tools.seen = s.tools.digest
+	}
 	t, ok := s.tools.known[name]
 	if !ok {
 		d := protocol.ToolDefinition{Name: name}
@@ -280,7 +287,7 @@ func (s *Session) toolsChanged(ctx context.Context, way *link, m protocol.Messag
 // lookAgain is for a new life of a server: what the client has seen of the one before may be no more.
 func (s *Session) lookAgain(ctx context.Context, way *link) {
 	s.mu.Lock()
-	seen := s.tools.digest != "" && s.hello.era == protocol.LegacyEra
+	seen := s.tools.seen != "" && s.hello.era == protocol.LegacyEra
 	s.mu.Unlock()
 	if seen {
 		s.toolsChanged(ctx, way, protocol.Message{Raw: protocol.NewNotification(protocol.MethodToolsChange, jsontext.Value(`{}`))})
@@ -289,11 +296,7 @@ func (s *Session) lookAgain(ctx context.Context, way *link) {
 
 func (s *Session) lookForChange(ctx context.Context, way *link) {
 	for s.pause(ctx, way) {
-		s.mu.Lock()
-		before := s.tools.digest
-		s.mu.Unlock()
-		err := s.list(ctx)
-		if again := s.looked(before, err); !again {
+		if again := s.looked(s.list(ctx)); !again {
 			return
 		}
 	}
@@ -318,17 +321,20 @@ func (s *Session) pause(ctx context.Context, way *link) bool {
 	return false
 }
 
-// looked tells the client of a change, and says whether another look is due.
-func (s *Session) looked(before string, err error) bool {
+// looked tells the client of a change in what it has seen, and says whether another look is due.
+func (s *Session) looked(err error) bool {
 	s.mu.Lock()
 	b := &s.tools
-	changed, note := err == nil && b.digest != before, b.changed
+	changed, note := err == nil && b.seen != "" && b.digest != b.seen, b.changed
 	unstable := changed && slices.Contains(b.past[:max(0, len(b.past)-1)], b.digest)
 	switch {
 	case changed && !unstable:
 		b.wait = relistEvery
 	default:
 		b.wait = min(2*b.wait, relistAtMost)
+	}
+	if changed {
+		b.seen = b.digest
 	}
 	again := b.stale && err == nil
 	if !again {
