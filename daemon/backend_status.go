@@ -50,6 +50,9 @@ func (d *Daemon) warnings() []string {
 	if problem := d.config.Problem(); problem != nil {
 		w = append(w, "Settings not in force as they stand: "+problem.Error())
 	}
+	if d.doorShut != "" {
+		w = append(w, d.doorShut)
+	}
 	if d.uid == 0 {
 		w = append(w, "Garita runs as root: the engine has no user namespace of its own. Run it as an ordinary user where you can.")
 	}

@@ -59,6 +59,7 @@ type Daemon struct {
 	pid, uid int
 	page     string          // the page's address, "" when it is off
 	doorAt   string          // the HTTP door's, "" when it is shut
+	doorShut string          // why nobody gets in over HTTP, in words; "" when that is as the settings want it
 	running  context.Context // ends when the daemon is to stop
 	stop     context.CancelFunc
 	sessions sync.WaitGroup
@@ -139,13 +140,14 @@ func (d *Daemon) run(ctx context.Context) error {
 	var engine errgroup.Group
 	engine.Go(func() error { return d.engine.Run(children) })
 
+	door := d.listenDoor() // before anybody can ask for status, which says where it is
 	parts, running := errgroup.WithContext(d.running)
 	parts.Go(func() error { return server.ServeSocket(running, socket) })
 	if page != nil {
 		parts.Go(func() error { return server.ServePage(running, page) })
 	}
-	if at := d.listenDoor(); at != nil {
-		parts.Go(func() error { return d.serveDoor(running, at) })
+	if door != nil {
+		parts.Go(func() error { return d.serveDoor(running, door) })
 	}
 	parts.Go(func() error { return d.config.Watch(running, d.noteSettings) })
 	parts.Go(func() error { return d.watchSleep(running) })

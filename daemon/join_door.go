@@ -51,6 +51,7 @@ func (d *Daemon) listenDoor() net.Listener {
 	ln, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", settings.Port))
 	if err != nil {
 		d.log.Error("the HTTP door is shut: another program has its port (config.yaml, doors)", "port", settings.Port, "err", err)
+		d.doorShut = fmt.Sprintf("No client gets in over HTTP: another program had port %d. End it, or set doors.port in config.yaml; then: garita daemon stop", settings.Port)
 		return nil
 	}
 	d.doorAt = "http://" + ln.Addr().String() + "/mcp"
