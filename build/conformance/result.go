@@ -23,18 +23,13 @@ func emit(action, test, output string) {
 	}
 }
 
-// passed, failed and skipped say how one thing ended.
+// passed and failedWith say how one thing ended.
 func (s *stage) passed(test string) { emit("pass", test, "") }
 
 func (s *stage) failedWith(test, why string) {
 	s.failed = true
 	emit("output", test, "    "+strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n    ")+"\n")
 	emit("fail", test, "")
-}
-
-func (s *stage) skipped(test, why string) {
-	emit("output", test, why+"\n")
-	emit("skip", test, "")
 }
 
 // result says how a thing ended that failed if there was an error.

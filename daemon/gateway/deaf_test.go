@@ -49,9 +49,9 @@ func TestAServerThatReadsNothingHoldsNobodyUp(t *testing.T) {
 	// In real time: who waits for another's turn to send is not asleep to synctest.
 	w := world()
 	w.say(legacyHello)
-	soon(t, "initialize is not answered", func() bool { return len(answersTo(w.client.seen(), "0")) == 1 })
+	waitFor(t, func() bool { return len(answersTo(w.client.seen(), "0")) == 1 })
 	w.say(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_a"}}` + "\n")
-	soon(t, "a ping and a call are not answered", func() bool {
+	waitFor(t, func() bool {
 		return len(answersTo(w.client.seen(), "1")) == 1 && len(answersTo(w.client.seen(), "2")) == 1
 	})
 	w.hangUp()
@@ -59,15 +59,6 @@ func TestAServerThatReadsNothingHoldsNobodyUp(t *testing.T) {
 	case <-w.ended:
 	case <-time.After(10 * time.Second):
 		t.Error("the session does not end with its client")
-	}
-}
-
-func soon(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
 	}
 }
 
