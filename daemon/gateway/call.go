@@ -86,25 +86,29 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 
 // forward sends a decided call and waits for its answer, if the tool is still defined as it was
 // when the call was described: a person may take minutes to answer, and the server may list
-// another tool under the name meanwhile. What a server certainly has not begun, because it had
-// forgotten the session, is sent once more.
+// another tool under the name meanwhile. What a server certainly has not begun, because it ended
+// before or had forgotten the session, is sent once more, to its next life.
 func (s *Session) forward(ctx context.Context, call approvals.Call, req protocol.Message) (protocol.Message, error) {
-	m, err := s.forwardOnce(ctx, call, req)
-	if errors.Is(err, errUnsent) && s.current() != nil && !s.current().alive() && ctx.Err() == nil {
-		m, err = s.forwardOnce(ctx, call, req)
+	way := s.link()
+	m, err := s.forwardBy(ctx, way, call, req)
+	if errors.Is(err, errUnsent) && !way.alive() && ctx.Err() == nil {
+		m, err = s.forwardBy(ctx, s.link(), call, req)
 	}
 	return m, err
 }
 
-func (s *Session) forwardOnce(ctx context.Context, call approvals.Call, req protocol.Message) (protocol.Message, error) {
+// forwardBy sends a call to one life of the server: the one whose tools were compared, and no other.
+func (s *Session) forwardBy(ctx context.Context, way *link, call approvals.Call, req protocol.Message) (protocol.Message, error) {
 	t, err := s.tool(ctx, call.Tool)
 	switch {
 	case err != nil:
 		return protocol.Message{}, fmt.Errorf("%w: %w", errUnsent, err)
 	case t.pin != call.Pin:
 		return protocol.Message{}, fmt.Errorf("%w: %s changed its definition after it was decided about", errUnsent, call.Tool)
+	case s.current() != way:
+		return protocol.Message{}, fmt.Errorf("%w: its server was started anew meanwhile", errUnsent)
 	}
-	return s.link().call(ctx, s.permitted(req), s.callLimit())
+	return way.call(ctx, s.permitted(req), s.callLimit())
 }
 
 // judge compares what a call did with what it was allowed to do. A read that changed files has

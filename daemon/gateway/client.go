@@ -262,6 +262,7 @@ func (s *Session) pass(ctx context.Context, m protocol.Message, to reply) {
 }
 
 func (s *Session) passOn(ctx context.Context, m protocol.Message, to reply, retry bool) {
+	way := s.link() // before it is said what to make of the answer, which depends on whose it is
 	see := s.sees(m)
 	r := &request{id: m.ID, method: m.Method, awaits: m.Method != protocol.MethodListen}
 	limit := s.callLimit()
@@ -282,7 +283,7 @@ func (s *Session) passOn(ctx context.Context, m protocol.Message, to reply, retr
 			to(see(a).Raw)
 		}
 	}
-	err := s.link().send(s.permitted(m), r, limit)
+	err := way.send(s.permitted(m), r, limit)
 	for errors.Is(err, errIdle) && !s.over() { // it was about to be stopped: the next life gets it
 		err = s.link().send(s.permitted(m), r, limit)
 	}

@@ -300,7 +300,7 @@ func (l *link) await(ctx context.Context, m protocol.Message, r *request, grace 
 	r.answer = func(m protocol.Message, err error) { answered <- result{m, err} }
 	id, err := l.enter(r)
 	if err != nil {
-		return protocol.Message{}, err
+		return protocol.Message{}, fmt.Errorf("%w: %w", errUnsent, err)
 	}
 	defer l.take(id)
 	if err := l.write(m.WithID(id).Raw); err != nil {

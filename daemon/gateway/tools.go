@@ -30,6 +30,7 @@ const (
 type toolbox struct {
 	known  map[string]tool // the whole list, as it was when last seen whole
 	listed bool            // known is of this life of the server
+	life   int             // counts the lives
 	stale  bool            // the server says that it has changed
 	at     time.Time       // when it was seen
 	digest string          // of known, as far as the client may see it; "" before there is one
@@ -47,8 +48,12 @@ func newToolbox() toolbox {
 	return toolbox{known: map[string]tool{}, wait: relistEvery}
 }
 
-// forget is for a new life of the server, which may list other tools.
-func (b *toolbox) forget() { b.listed = false }
+// forget is for a new life of the server, which may list other tools: no page of the last one counts.
+func (b *toolbox) forget() {
+	b.listed = false
+	b.life++
+	b.ours, b.theirs = listing{}, listing{}
+}
 
 // listing is one reading of a paginated list. Pages are joined by their cursors: "" stands for the
 // first, a quoted string for others.
@@ -124,27 +129,38 @@ func (l *listing) whole() bool {
 func (s *Session) listing(params jsontext.Value, l *listing) func(protocol.Message) protocol.Message {
 	asked, _ := protocol.Members(params, "cursor")
 	at := string(asked["cursor"])
+	life := s.toolsLife()
 	return func(m protocol.Message) protocol.Message {
 		page, err := protocol.ParseToolPage(m.Result)
 		if err != nil {
 			return m // an error answer, or a list that cannot be read: nothing of it is known
 		}
-		kept, more := s.learn(l, at, page)
+		kept, more := s.learn(life, l, at, page)
 		return s.asSeen(m, page, kept, more)
 	}
 }
 
-// learn takes one page in.
-func (s *Session) learn(l *listing, at string, page protocol.ToolPage) (kept []protocol.ToolDefinition, more bool) {
+// toolsLife is the life of the server that tools are learnt of.
+func (s *Session) toolsLife() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.tools.life
+}
+
+// learn takes one page in.
+func (s *Session) learn(life int, l *listing, at string, page protocol.ToolPage) (kept []protocol.ToolDefinition, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if life != s.tools.life { // of a life that is over: for who asked, and nobody else
+		l = &listing{}
+	}
 	kept, more = l.add(at, page, func(d protocol.ToolDefinition) (tool, bool) {
 		return tool{definition: d, pin: pin(d), describe: s.Describe(d)}, s.allowed(d.Name)
 	})
 	if !more && page.NextCursor != nil {
 		s.Logger.Warn("pagination does not advance, or does not end", "server", s.Server.Name, "cursor", bounded(string(page.NextCursor)))
 	}
-	if l.whole() {
+	if life == s.tools.life && l.whole() {
 		s.tools.complete(l)
 		if l == &s.tools.theirs {
 			s.tools.seen = s.tools.digest
@@ -234,7 +250,7 @@ func (s *Session) list(ctx context.Context) error {
 	if s.knowsTools() {
 		return nil // somebody else has asked meanwhile
 	}
-	way := s.link()
+	way, life := s.link(), s.toolsLife()
 	said := s.said()
 	params := said.params()
 	for range maxPages {
@@ -250,7 +266,7 @@ func (s *Session) list(ctx context.Context) error {
 			return fmt.Errorf("list the tools of %s: %w", s.Server.Name, err)
 		}
 		members, _ := protocol.Members(params)
-		if _, more := s.learn(&s.tools.ours, string(members["cursor"]), page); !more {
+		if _, more := s.learn(life, &s.tools.ours, string(members["cursor"]), page); !more {
 			return nil
 		}
 		if params, err = protocol.With(orEmpty(said.params()), "cursor", page.NextCursor); err != nil {
