@@ -23,7 +23,7 @@ func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 	s := api.Status{
 		Version: Version(), Started: d.started, PID: d.pid, Engine: engine.name, EngineErr: text(engine.err),
 		Rootless: d.uid != 0, Warnings: notNil(d.warnings()), Servers: len(d.config.Servers()),
-		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page,
+		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page, Door: d.doorAt,
 		Home: d.config.Paths().State, CallsToday: today,
 	}
 	s.OK = engine.name == engineReady && d.config.Problem() == nil

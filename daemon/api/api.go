@@ -83,6 +83,7 @@ type Status struct {
 	Running    int       `json:"running"` // instances
 	Waiting    int       `json:"waiting"` // approvals
 	Page       string    `json:"page"`    // http://127.0.0.1:PORT, "" when the page is off
+	Door       string    `json:"door"`    // http://127.0.0.1:PORT/mcp, for clients with a token; "" when it is shut
 	Home       string    `json:"home"`    // where state is kept
 	CallsToday int       `json:"calls_today"`
 }

@@ -51,6 +51,7 @@ func (c *cli) showStatus(st api.Status) {
 	f.say("engine", engine)
 	f.say("rights", map[bool]string{true: "rootless", false: "root"}[st.Rootless])
 	f.say("page", or(st.Page, "off")+"  (garita ui opens it)")
+	f.say("clients", or(st.Door, "over standard input and output alone"))
 	f.say("kept in", st.Home)
 	f.say("daemon", versionLine(st))
 }

@@ -892,6 +892,7 @@ export interface components {
         Status: {
             /** Format: int64 */
             calls_today: number;
+            door: string;
             engine: string;
             engine_error?: string;
             home: string;

@@ -27,7 +27,7 @@ export function ServerOverview({ server }: { server: Server }) {
       <Section>
         <Facts
           facts={[
-            [t("servers.command"), <Foreign key="c" text={server.command.join(" ")} className={mono} />],
+            [t("servers.command"), <Foreign key="c" text={server.url ?? server.command.join(" ")} className={mono} />],
             [
               server.image ? t("servers.image") : t("servers.package"),
               (server.package || server.image) && <Foreign text={name} className={mono} />,
