@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 func leaks() int {
 	var left []string
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
 		buf := make([]byte, 4<<20)
 		stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		left = slices.DeleteFunc(stacks, func(s string) bool {

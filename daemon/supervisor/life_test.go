@@ -376,8 +376,13 @@ func TestChildrenEndWithTheirServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
-		if grandchild := strings.TrimSpace(string(pid[:n])); alive(grandchild) {
-			t.Errorf("process %s lives on", grandchild)
+		grandchild := strings.TrimSpace(string(pid[:n]))
+		tick := time.NewTicker(5 * time.Millisecond) // killed, it still has to be reaped
+		defer tick.Stop()
+		for deadline := time.Now().Add(30 * time.Second); alive(grandchild); <-tick.C {
+			if time.Now().After(deadline) {
+				t.Fatalf("process %s lives on", grandchild)
+			}
 		}
 	})
 }
