@@ -21,7 +21,7 @@ func (d *Daemon) Calls(ctx context.Context, before string, limit int, server str
 	}
 	page := api.CallPage{Calls: make([]api.Call, 0, len(records))}
 	for _, r := range records {
-		page.Calls = append(page.Calls, apiCall(r))
+		page.Calls = append(page.Calls, d.apiCall(r))
 	}
 	if limit > 0 && len(records) == limit {
 		page.Next = string(records[len(records)-1].Call.ID)
@@ -35,7 +35,7 @@ func (d *Daemon) Call(ctx context.Context, id string) (api.Call, error) {
 	if err != nil {
 		return api.Call{}, named(err, "call with the ID", id, "garita audit tail")
 	}
-	c := apiCall(r)
+	c := d.apiCall(r)
 	c.Arguments = arguments(r.Call)
 	return c, nil
 }
@@ -67,7 +67,7 @@ func (d *Daemon) Approval(ctx context.Context, id string) (api.Approval, error) 
 }
 
 func (d *Daemon) approval(ctx context.Context, r approvals.Request) api.Approval {
-	return apiApproval(r, d.foreseen(ctx, r.Call), d.before(ctx, r.Call))
+	return d.apiApproval(r, d.foreseen(ctx, r.Call), d.before(ctx, r.Call))
 }
 
 // before tells what this server did in the last week.

@@ -25,13 +25,13 @@ func (d *Daemon) Workspaces(ctx context.Context) ([]api.Workspace, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, apiWorkspace(w, changes))
+		out = append(out, d.apiWorkspace(w, changes))
 	}
 	return out, nil
 }
 
-func apiWorkspace(w store.Workspace, changes []sandbox.Change) api.Workspace {
-	out := api.Workspace{ID: string(w.ID), Server: string(w.Server), Agent: agentName(w.Principal), Folders: notNil(w.Folders)}
+func (d *Daemon) apiWorkspace(w store.Workspace, changes []sandbox.Change) api.Workspace {
+	out := api.Workspace{ID: string(w.ID), Server: string(w.Server), Agent: d.agentName(w.Principal), Folders: notNil(w.Folders)}
 	for _, c := range changes {
 		switch c.Kind {
 		case sandbox.Added:
@@ -60,7 +60,7 @@ func (d *Daemon) workspace(ctx context.Context, server, agent string) (store.Wor
 	}
 	var found []store.Workspace
 	for _, w := range all {
-		if agent == "" || agentName(w.Principal) == agent {
+		if agent == "" || d.agentName(w.Principal) == agent {
 			found = append(found, w)
 		}
 	}
@@ -122,7 +122,7 @@ func (d *Daemon) WorkspaceDiff(ctx context.Context, server, agent string) (api.W
 	for _, f := range diffs {
 		changes = append(changes, f.Change)
 	}
-	return api.WorkspaceDiff{Workspace: apiWorkspace(w, changes), Files: apiFileDiffs(diffs), Seen: string(seen)}, nil
+	return api.WorkspaceDiff{Workspace: d.apiWorkspace(w, changes), Files: apiFileDiffs(diffs), Seen: string(seen)}, nil
 }
 
 // ApplyWorkspace implements httpapi.Backend: it changes the person's files, so who may not answer
@@ -156,13 +156,13 @@ func (d *Daemon) settle(ctx context.Context, peer httpapi.Peer, server string, r
 		}
 	}
 	who := approvals.Principal{UID: peer.UID}
-	intent := event(kind, who, map[string]any{"workspace": w.ID, "agent": agentName(w.Principal), "paths": notNil(r.Paths), "phase": "begin"})
+	intent := event(kind, who, map[string]any{"workspace": w.ID, "agent": d.agentName(w.Principal), "paths": notNil(r.Paths), "phase": "begin"})
 	intent.Server = w.Server
 	if _, err := d.db.AppendDurable(ctx, intent); err != nil {
 		return api.ApplyResult{}, fmt.Errorf("nothing is changed without a record: %w: %w", err, errdefs.ErrUnavailable)
 	}
 	done, left, err := act(ctx, w.ID, r.Paths)
-	result := event(kind, who, map[string]any{"workspace": w.ID, "agent": agentName(w.Principal), "done": done, "left": left, "error": text(err), "phase": "end"})
+	result := event(kind, who, map[string]any{"workspace": w.ID, "agent": d.agentName(w.Principal), "done": done, "left": left, "error": text(err), "phase": "end"})
 	result.Server = w.Server
 	if _, recErr := d.db.AppendDurable(context.WithoutCancel(ctx), result); err == nil {
 		err = recErr

@@ -17,15 +17,15 @@ import (
 
 // What the daemon knows, in the words of the contract.
 
-func apiCall(r store.CallRecord) api.Call {
-	c, d := r.Call, r.Decision
+func (d *Daemon) apiCall(r store.CallRecord) api.Call {
+	c, decided := r.Call, r.Decision
 	return api.Call{
-		ID: string(c.ID), At: c.At, Agent: agentName(c.Principal), Principal: c.Principal.String(), Session: string(c.Session),
+		ID: string(c.ID), At: c.At, Agent: d.agentName(c.Principal), Principal: c.Principal.String(), Session: string(c.Session),
 		Sandbox: string(c.Instance), Workspace: string(c.Workspace), Server: string(c.Server), Tool: c.Tool,
-		Sentence: c.Sentence, Class: string(d.Class), ClassWhy: c.ClassWhy,
-		Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason,
-		Approval: string(d.Request), Answer: string(d.Outcome), By: d.By,
-		Outcome: string(r.Outcome), Error: r.Error, DurationMS: millis(r.Duration), WaitedMS: millis(d.Waited),
+		Sentence: c.Sentence, Class: string(decided.Class), ClassWhy: c.ClassWhy,
+		Effect: string(decided.Effect), Rule: decided.Rule, Reason: decided.Reason,
+		Approval: string(decided.Request), Answer: string(decided.Outcome), By: decided.By,
+		Outcome: string(r.Outcome), Error: r.Error, DurationMS: millis(r.Duration), WaitedMS: millis(decided.Waited),
 		ResultSize: r.Result.Size, ResultDigest: string(r.Result.Digest),
 		Changes: apiChanges(r.Changes), Findings: notNil(r.Findings),
 	}
@@ -34,14 +34,23 @@ func apiCall(r store.CallRecord) api.Call {
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // agentName is a principal for people.
-func agentName(p approvals.Principal) string {
+func (d *Daemon) agentName(p approvals.Principal) string {
 	switch {
 	case p.Token != "":
-		return "token:" + p.Token
+		return d.tokenName(store.TokenID(p.Token))
 	case p.Client == "":
 		return "command line"
 	}
 	return p.Client
+}
+
+// tokenName is what a person called a token, its id where nobody knows it any more.
+func (d *Daemon) tokenName(id store.TokenID) string {
+	t, err := d.db.Token(id)
+	if err != nil || t.Name == "" {
+		return "token:" + string(id)
+	}
+	return t.Name
 }
 
 func notNil[T any](s []T) []T {
@@ -82,14 +91,14 @@ func apiLimits(limits []sandbox.LimitInForce) []api.Limit {
 }
 
 // apiApproval is a question as a person sees it, whole.
-func apiApproval(r approvals.Request, diff *api.FileDiff, before string) api.Approval {
+func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before string) api.Approval {
 	record := store.CallRecord{Call: r.Call, Decision: r.Why, Outcome: store.CallWaiting}
 	record.Decision.Request, record.Decision.Outcome, record.Decision.By = r.ID, r.Outcome, r.By
-	call := apiCall(record)
+	call := d.apiCall(record)
 	call.Arguments = arguments(r.Call)
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
-		Call: call, Title: title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
+		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
 		Reaches: reaches(r.Call),
 	}
 	if !r.Answered.IsZero() {
@@ -107,9 +116,9 @@ func arguments(c approvals.Call) json.RawMessage {
 }
 
 // title is who wants what, in one sentence.
-func title(c approvals.Call) string {
-	who := agentName(c.Principal)
-	if c.Principal.Client == "" {
+func (d *Daemon) title(c approvals.Call) string {
+	who := d.agentName(c.Principal)
+	if c.Principal.Client == "" && c.Principal.Token == "" {
 		who = "The " + who
 	}
 	return fmt.Sprintf("%s wants to %s", who, lowerFirst(c.Sentence))

@@ -32,7 +32,7 @@ func TestAQuestionPromisesNoWallAroundAServerElsewhere(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := apiApproval(approvals.Request{Call: tt.call, Asked: time.Unix(0, 0)}, nil, "")
+			got := (&Daemon{}).apiApproval(approvals.Request{Call: tt.call, Asked: time.Unix(0, 0)}, nil, "")
 			if got.Stays != tt.stays || got.Reaches != tt.reaches {
 				t.Errorf("stays %q, reaches %q; want %q, %q", got.Stays, got.Reaches, tt.stays, tt.reaches)
 			}

@@ -23,7 +23,7 @@ type lastStart struct {
 // opening returns how a session starts its server, at first and again after its end.
 func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(context.Context) (gateway.Upstream, error) {
 	owner := supervisor.Owner{
-		Group: group(v.principal), Session: string(o.ID), Agent: agentName(v.principal), Workspace: o.Workspace,
+		Group: group(v.principal), Session: string(o.ID), Agent: d.agentName(v.principal), Workspace: o.Workspace,
 		Volume: volume(v),
 	}
 	return func(ctx context.Context) (gateway.Upstream, error) {

@@ -106,7 +106,7 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 		return turnAway(client, err)
 	}
 	seen := d.traces.Open(trace.Session{
-		ID: string(o.ID), Agent: agentName(v.principal), Server: string(v.server.Name), Door: v.door, Started: time.Now(),
+		ID: string(o.ID), Agent: d.agentName(v.principal), Server: string(v.server.Name), Door: v.door, Started: time.Now(),
 	})
 	defer seen.End()
 	o.Trace = func(at gateway.Side, raw []byte) { seen.Record(trace.Direction(at), raw) }
