@@ -70,14 +70,14 @@ func (s *stage) suites(ctx context.Context) error {
 		s.same("server/"+r.name+"/fixture", server.total, r.server)
 		for what, name := range map[string]string{"sandboxed, stdio": "inside", "elsewhere, HTTP": "far-" + r.name} {
 			began := time.Now()
-			through := s.run(ctx, "server", r.name, "--url", "http://"+proxy+"/mcp/"+name)
+			through := s.through(ctx, server, "server", r.name, "--url", "http://"+proxy+"/mcp/"+name)
 			s.compare("server/"+r.name+"/"+what, server, through)
 			rows = append(rows, []string{"server", r.name, server.total, through.total, what, seconds(began)})
 		}
 		client := s.run(ctx, "client", r.name, "--command", s.program("everything-client"))
 		s.same("client/"+r.name+"/fixture", client.total, r.client)
 		began := time.Now()
-		ours := s.run(ctx, "client", r.name, "--command", s.program("remote-client"))
+		ours := s.through(ctx, client, "client", r.name, "--command", s.program("remote-client"))
 		s.compare("client/"+r.name, client, ours)
 		rows = append(rows, []string{"client", r.name, client.total, ours.total, "daemon/remote", seconds(began)})
 	}
@@ -114,6 +114,37 @@ func (s *stage) run(ctx context.Context, kind, revision string, args ...string) 
 		o.total = fmt.Sprintf("no result: %.200v", err)
 	}
 	return o
+}
+
+// through runs the suite as it goes through Garita. Its scenarios have time limits of their own, some
+// of a second: where one comes out worse the suite is run once more, and what is worse both times counts.
+func (s *stage) through(ctx context.Context, direct outcome, kind, revision string, args ...string) outcome {
+	o := s.run(ctx, kind, revision, args...)
+	worse := o.worseThan(direct)
+	if len(worse) == 0 {
+		return o
+	}
+	fmt.Fprintf(os.Stderr, "worse than directly, once more: %s\n", strings.Join(worse, ", "))
+	again := s.run(ctx, kind, revision, args...)
+	if o.checks == nil {
+		return again
+	}
+	for _, scenario := range worse {
+		if len(differences(scenario, direct.checks[scenario], again.checks[scenario])) == 0 {
+			o.checks[scenario] = again.checks[scenario]
+		}
+	}
+	return o
+}
+
+// worseThan are the scenarios that come out worse.
+func (o outcome) worseThan(direct outcome) (scenarios []string) {
+	for _, scenario := range slices.Sorted(maps.Keys(direct.checks)) {
+		if len(differences(scenario, direct.checks[scenario], o.checks[scenario])) > 0 {
+			scenarios = append(scenarios, scenario)
+		}
+	}
+	return scenarios
 }
 
 // stamp is what the suite adds to a scenario's name for its folder.
