@@ -71,7 +71,18 @@ func (i seen) awaitLabel(label string) int32 {
 // click chooses an entry of the menu.
 func (i seen) click(id int32) {
 	i.t.Helper()
-	call := i.conn.Object(i.name, "/StatusNotifierItem/menu").Call("com.canonical.dbusmenu.Event", 0, id, "clicked", dbus.MakeVariant(""), uint32(0))
+	i.clicked(id, 0)
+}
+
+// quit chooses an entry after which nobody may be left to reply.
+func (i seen) quit(id int32) {
+	i.t.Helper()
+	i.clicked(id, dbus.FlagNoReplyExpected)
+}
+
+func (i seen) clicked(id int32, flags dbus.Flags) {
+	i.t.Helper()
+	call := i.conn.Object(i.name, "/StatusNotifierItem/menu").Call("com.canonical.dbusmenu.Event", flags, id, "clicked", dbus.MakeVariant(""), uint32(0))
 	if call.Err != nil {
 		i.t.Fatal(call.Err)
 	}
@@ -124,7 +135,7 @@ func TestIconMenuAndClicks(t *testing.T) {
 	i.awaitLabel("Review…")
 	i.activate()
 	r.expect("open: /approvals?review=r3")
-	i.click(i.awaitLabel("Quit"))
+	i.quit(i.awaitLabel("Quit"))
 	r.expect("ended: <nil>")
 }
 
