@@ -162,7 +162,7 @@ func TestAttackH15(t *testing.T) {
 		w.say(fmt.Sprintf(call, 1, "read_b"))
 		waitFor(t, func() bool { return len(answersTo(w.client.seen(), "1")) == 1 })
 		life := w.lives[0]
-		for piece := strings.Repeat("x", 1<<20); life.written() < 100<<20; {
+		for piece := strings.Repeat("x", 1<<20); life.written() < 3*testLimit; {
 			life.discardInto(piece)
 		}
 		life.discardInto("\n")

@@ -327,7 +327,12 @@ func (s *side) Write(p []byte) (int, error) { return s.toFar.Write(p) }
 func (s *side) Read(p []byte) (int, error)  { return s.fromFar.Read(p) }
 func (s *side) hangUp()                     { s.toFar.end() }
 func (s *side) seen() string                { return s.fromFar.text() }
-func (s *side) far() farEnd                 { return farEnd{s, protocol.NewLines(bytesOf{s})} }
+func (s *side) far() farEnd {
+	return farEnd{s, protocol.Lines{Reader: protocol.NewReader(bytesOf{s}, testLimit), Writer: protocol.NewWriter(bytesOf{s})}}
+}
+
+// testLimit is that of one message here: the least that is promised.
+const testLimit = 16 << 20
 
 // farEnd is what a side is to the session.
 type farEnd struct {
