@@ -75,17 +75,24 @@ func (s *Session) clientMessage(ctx context.Context, m protocol.Message, to repl
 func (s *Session) greet(m protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hello.era != protocol.Unknown || m.Method == protocol.MethodPing && protocol.VersionOf(m.Params) == "" {
-		return // a ping may come before everything
-	}
-	s.hello.era = protocol.LegacyEra
-	if protocol.VersionOf(m.Params) != "" || m.Method == protocol.MethodDiscover {
+	modern := protocol.VersionOf(m.Params) != "" || m.Method == protocol.MethodDiscover
+	switch {
+	case s.hello.greeted, m.Method == protocol.MethodPing && !modern: // a ping may come before everything
+		return
+	case modern:
 		s.hello.era = protocol.ModernEra
 		s.hello.noteModern(m)
+	default:
+		s.hello.era = protocol.LegacyEra
 	}
-	if m.Method == protocol.MethodInitialize {
-		s.hello.first = m // before greeted: who opens the link repeats it
+	if modern || m.Method != protocol.MethodInitialize { // which greets once all of it has been noted
+		s.greets()
 	}
+}
+
+// greets lets the opening of the link go on. s.mu is held.
+func (s *Session) greets() {
+	s.hello.greeted = true
 	close(s.greeted)
 }
 
@@ -173,8 +180,8 @@ func (s *Session) busy() bool {
 func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) {
 	s.mu.Lock()
 	removed := s.hello.era == protocol.ModernEra
-	again := s.hello.answered || s.hello.first.ID != "" && s.hello.first.ID != m.ID
-	late := s.hello.first.ID == "" && s.way.alive() // the server was reached without it
+	again := s.hello.answered || s.hello.first.ID != ""
+	late := s.hello.greeted && s.hello.first.ID == "" && s.way.alive() // the server was reached without it
 	if !removed && !again {
 		s.hello.first = s.permitted(m)
 		s.hello.noteLegacy(m.Params)
@@ -182,6 +189,9 @@ func (s *Session) initialize(ctx context.Context, m protocol.Message, to reply) 
 	if !removed && !again && !late && !s.closing {
 		s.hello.waits = true
 		s.underWay.Add(1) // until helloAnswered
+	}
+	if !s.hello.greeted {
+		s.greets()
 	}
 	s.mu.Unlock()
 	if removed { // and not passed on: a server of both eras would take it for another client's

@@ -60,6 +60,7 @@ type hello struct {
 	declared    map[string]bool   // capabilities
 	answered    bool              // initialize has been answered
 	waits       bool              // initialize waits for its answer
+	greeted     bool              // the opening of the link may go on
 }
 
 // running is one tools/call under way.
