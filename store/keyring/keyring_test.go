@@ -14,6 +14,7 @@ func TestASecretIsKeptAndForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mock()
+			t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
 			v := New()
 			if got, err := v.Load("k"); got != nil || err != nil {
 				t.Errorf("before it was saved: %q, %v", got, err)
@@ -29,5 +30,23 @@ func TestASecretIsKeptAndForgotten(t *testing.T) {
 				t.Errorf("after it was deleted: %q", got)
 			}
 		})
+	}
+}
+
+// The bus's library starts a bus where there is none, and nobody would end it.
+func TestWithoutASessionBusNoneIsStarted(t *testing.T) {
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	asked := false
+	_, err := within(func() (string, error) { asked = true; return "", nil })
+	if asked || !errors.Is(err, errNone) {
+		t.Errorf("asked %t, %v", asked, err)
+	}
+	v := New()
+	if err := v.Save("k", []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := v.Load("k"); string(got) != "secret" || err != nil {
+		t.Errorf("kept in memory: %q, %v", got, err)
 	}
 }
