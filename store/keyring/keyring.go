@@ -3,8 +3,8 @@ package keyring
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -72,14 +72,14 @@ func (v *Vault) Delete(key string) error {
 // errNone is a machine without a session bus.
 var errNone = errors.New("there is no session bus, and so no keyring")
 
-// reachable says whether there is a session bus to find a keyring on. Asked without one, the bus's
-// library would start one that outlives us.
+// reachable says whether there is a session bus to find a keyring on: where the bus's library looks
+// for one. Asked without one, it would start one that outlives us.
 func reachable() bool {
-	if runtime.GOOS != "linux" || os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
+	if address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); runtime.GOOS != "linux" || address != "" && address != "autolaunch:" {
 		return true
 	}
-	_, err := os.Stat(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "bus"))
-	return err == nil && os.Getenv("XDG_RUNTIME_DIR") != ""
+	_, err := os.Stat(fmt.Sprintf("/run/user/%d/bus", os.Getuid()))
+	return err == nil
 }
 
 // errSilent is a keyring that does not answer in time.

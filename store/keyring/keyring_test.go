@@ -35,8 +35,10 @@ func TestASecretIsKeptAndForgotten(t *testing.T) {
 
 // The bus's library starts a bus where there is none, and nobody would end it.
 func TestWithoutASessionBusNoneIsStarted(t *testing.T) {
-	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "autolaunch:")
+	if reachable() {
+		t.Skip("this user has a session bus of their own")
+	}
 	asked := false
 	_, err := within(func() (string, error) { asked = true; return "", nil })
 	if asked || !errors.Is(err, errNone) {
