@@ -112,7 +112,7 @@ type Limits struct {
 var DefaultLimits = Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1}
 
 // DefaultInstances is Limits.Instances where a server declares none.
-const DefaultInstances = 8
+const DefaultInstances = 16
 
 // Rate is so many in so much time. The zero Rate is no limit.
 type Rate struct {
