@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -72,30 +71,6 @@ func (f *fake) starts(server string) int {
 	return f.started[server]
 }
 
-// program serves by a program that speaks MCP on stdio.
-func program(path string, args ...string) func(context.Context, Access, Client) error {
-	return func(ctx context.Context, _ Access, c Client) error {
-		cmd := exec.CommandContext(ctx, path, args...)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			return err
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		go func() {
-			_ = copyMessages(protocol.NewWriter(in).Write, c.Read)
-			_ = in.Close()
-		}()
-		_ = copyMessages(c.Write, protocol.NewReader(out, protocol.MaxMessage).Read)
-		return cmd.Wait()
-	}
-}
-
 func copyMessages(write func([]byte) error, read func() (protocol.Message, error)) error {
 	for {
 		m, err := read()
@@ -123,16 +98,6 @@ func open(t *testing.T, o Options, wrap ...func(http.Handler) http.Handler) (*Do
 		s.Close()
 	})
 	return d, s.URL
-}
-
-// withToken puts a token into requests that have none.
-func withToken(token string) func(http.Handler) http.Handler {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Set("Authorization", "Bearer "+token)
-			h.ServeHTTP(w, r)
-		})
-	}
 }
 
 // one is a fake with one server that the token "secret" may reach.

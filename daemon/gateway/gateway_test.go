@@ -210,9 +210,15 @@ func describeByName(d protocol.ToolDefinition) Describer {
 }
 
 // scriptedGate answers what asks by the script: "NAME denied|approved|expired|waits".
-type scriptedGate struct{ answers string }
+type scriptedGate struct {
+	readsPass
+	answers string
+}
 
-func (g *scriptedGate) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
+// readsPass settles what the default policy asks nobody about.
+type readsPass struct{}
+
+func (readsPass) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
 	d := approvals.Evaluate(c, approvals.Standing{})
 	return d, d.Effect != approvals.Ask, nil
 }

@@ -187,14 +187,10 @@ func (w *world) recorded(tool string) (all []string) {
 
 // askingGate lets reads pass and answers what asks when told to.
 type askingGate struct {
+	readsPass
 	mu      sync.Mutex
 	asked   []approvals.Call
 	answers chan bool
-}
-
-func (g *askingGate) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
-	d := approvals.Evaluate(c, approvals.Standing{})
-	return d, d.Effect != approvals.Ask, nil
 }
 
 func (g *askingGate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
