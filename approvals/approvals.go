@@ -65,8 +65,9 @@ type Call struct {
 	Pin       sandbox.Digest        `json:"pin"`       // of the tool's definition; "" when the server never listed it
 	Arguments []byte                `json:"arguments"` // the bytes that will be sent; nil when there are none
 	Class     Class                 `json:"class"`
-	ClassWhy  string                `json:"class_why"` // one sentence
-	Sentence  string                `json:"sentence"`  // "change src/a.ts": the call as a person would tell it
+	ClassWhy  string                `json:"class_why"`           // one sentence
+	Sensitive string                `json:"sensitive,omitempty"` // why a read shows what is not for everybody, one clause: "it returns environment variables"; "" when it does not
+	Sentence  string                `json:"sentence"`            // "change src/a.ts": the call as a person would tell it
 	At        time.Time             `json:"at"`
 	// Continues is the interrupted call that this one takes up: exactly the same call, let through
 	// before, with the client's answers to what the server asked in between. Set by the gateway alone.
