@@ -10,6 +10,8 @@ import (
 // tool nothing is held against.
 type Standing struct {
 	Demoted string // why it may no longer pass as a read; "" when it may
+	// Held is why the tool does not exist for its clients until a person has seen it, and what to do; "" when it does.
+	Held string
 }
 
 // The rules of the default policy, as Decisions name them.
@@ -22,6 +24,7 @@ const (
 	RuleExternal  = "default rule 8 (servers that run elsewhere ask)"
 	RuleContinues = "default rule 7 (a call that was let through may go on after the server's own question)"
 	RuleDirect    = "default rule 6 (in direct mode everything asks)"
+	RuleHeld      = "default rule 9 (what has not been seen by a person since it changed is refused)"
 )
 
 // Evaluate decides c by the default policy: what is surely read-only passes, a tool the server
@@ -33,6 +36,8 @@ func Evaluate(c Call, s Standing) Decision {
 	case c.Tool == "" || c.Pin == "":
 		d.Effect, d.Rule = Deny, RuleUnlisted
 		d.Reason = fmt.Sprintf("The server %s never listed a tool named %q.", c.Server, c.Tool)
+	case s.Held != "":
+		d.Effect, d.Rule, d.Reason = Deny, RuleHeld, sentence(s.Held)
 	case c.Continues != "" && s.Demoted == "":
 		d.Effect, d.Rule, d.Reason = Allow, RuleContinues, fmt.Sprintf("It takes up %s, with the answers to what the server asked.", c.Continues)
 	case risk != "":
