@@ -71,6 +71,7 @@ func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.Fil
 	}
 	defer private.Close()
 	spec, request := ocispec.Lower(in)
+	bound := letBurst(spec.Linux.Resources)
 	if err := e.create(ctx, b, spec, snapshot); err != nil {
 		return err
 	}
@@ -81,6 +82,7 @@ func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.Fil
 	if b.init, err = private.handOver(ctx, b, request, files); err != nil {
 		return err
 	}
+	b.endBurst(bound)
 	e.fillInfo(b)
 	b.inspectFolders(ctx)
 	return nil

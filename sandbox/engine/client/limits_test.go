@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,41 @@ func TestALimitIsListedOnlyWhereItHolds(t *testing.T) {
 
 func holds(c rootless.Cgroups, name string) bool {
 	return map[string]bool{"memory": c.Memory, "pids": c.PIDs, "cpus": c.CPU}[name]
+}
+
+// A start may use every processor; a few seconds later the limit holds.
+func TestProcessorTimeIsLimitedOnceTheStartIsOver(t *testing.T) {
+	e := shared(t)
+	if !e.Cgroups().CPU {
+		t.Skip("processor time is not limited on this host")
+	}
+	l := sandboxtest.Shell("exec cat")
+	l.Limits = sandbox.Limits{CPUs: 0.5}
+	i, _ := sandboxtest.Start(t, e, l)
+	if got := quota(t, e.Cgroups(), i.Info().ID); got == "50000" {
+		t.Error("the start is limited")
+	}
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for quota(t, e.Cgroups(), i.Info().ID) != "50000" {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("after 30 s the quota is %q", quota(t, e.Cgroups(), i.Info().ID))
+		}
+	}
+}
+
+// quota is how many microseconds of 100,000 the sandbox may run, as its control group says.
+func quota(t *testing.T, c rootless.Cgroups, id sandbox.InstanceID) string {
+	t.Helper()
+	file := map[int]string{1: "cpu.cfs_quota_us", 2: "cpu.max"}[c.Version]
+	text, err := os.ReadFile(filepath.Join(c.Dir("cpu", string(id)), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))[0]
 }
 
 // hog asks for far more memory than it may have, touching every page.
