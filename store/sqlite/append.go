@@ -80,6 +80,11 @@ func (p placed) event() store.Event {
 // The head file is told what is coming before the transaction commits and what came after it, so
 // that whatever moment we die at, it and the database account for each other.
 func (s *Store) commit(ctx context.Context, durable bool, events []placed, also func(ctx context.Context) error) error {
+	return s.commitCall(ctx, durable, events, nil, also)
+}
+
+// commitCall is commit; the last of events ends a call when finished is not nil.
+func (s *Store) commitCall(ctx context.Context, durable bool, events []placed, finished *listing, also func(ctx context.Context) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -95,6 +100,7 @@ func (s *Store) commit(ctx context.Context, durable bool, events []placed, also 
 		return unavailable("write record", err)
 	}
 	s.stale = false
+	s.indexing.add(events, finished)
 	s.signed += len(events)
 	if next.anchor != s.head.anchor {
 		s.signed = 0
@@ -161,16 +167,16 @@ func (s *Store) announce(next head, durable bool) error {
 // write commits events and what goes with them. before is the anchor before a.
 func (w *writer) write(durable bool, events []placed, a, before anchor, also func(ctx context.Context) error) error {
 	if !durable && len(events) == 1 && a == before && also == nil {
-		return w.addEvent(context.Background(), events[0]) // a transaction of its own
+		return w.addEvent(events[0]) // a transaction of its own
 	}
 	return w.transact(durable, func(ctx context.Context) error {
 		for _, e := range events {
-			if err := w.addEvent(ctx, e); err != nil {
+			if err := w.addEvent(e); err != nil {
 				return err
 			}
 		}
 		if a != before {
-			if _, err := w.insertAnchor.ExecContext(ctx, a.seq, a.at, a.prev, a.hash[:], a.sig[:]); err != nil {
+			if _, err := w.insertAnchor.exec(a.seq, a.at, a.prev, a.hash[:], a.sig[:]); err != nil {
 				return err
 			}
 		}
@@ -181,9 +187,9 @@ func (w *writer) write(durable bool, events []placed, a, before anchor, also fun
 	})
 }
 
-func (w *writer) addEvent(ctx context.Context, e placed) error {
-	_, err := w.insertEvent.ExecContext(ctx,
-		e.Seq, e.At.UnixMicro(), string(e.Kind), e.Principal.UID, e.Principal.Client,
+func (w *writer) addEvent(e placed) error {
+	_, err := w.insertEvent.exec(
+		e.Seq, e.At.UnixMicro(), string(e.Kind), int64(e.Principal.UID), e.Principal.Client,
 		string(e.Session), string(e.Server), string(e.Call), string(e.Body), e.prev[:], e.own[:], e.Principal.Token)
 	return err
 }

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/sandbox"
@@ -24,10 +26,16 @@ const (
 	argumentsFinished = 64 << 10
 )
 
+// liveCall is a call that has not ended, and how its events begin.
+type liveCall struct {
+	store.CallRecord
+	wire jsontext.Value // the call as its events tell of it; nil where arguments were left out
+}
+
 // RecordDecision writes down d before c may run, and from then on c is listed as running. Where the
 // call may write or a person decided it waits for the disk. It is part of approvals/gate's log.
 func (s *Store) RecordDecision(ctx context.Context, c approvals.Call, d approvals.Decision) error {
-	e, err := s.decided(c, d)
+	e, wire, err := s.decided(c, d)
 	if err != nil {
 		return err
 	}
@@ -37,7 +45,7 @@ func (s *Store) RecordDecision(ctx context.Context, c approvals.Call, d approval
 	if err := s.commit(ctx, mustLast(d), events[:], nil); err != nil {
 		return fmt.Errorf("record decision on %s: %w", c.ID, err)
 	}
-	s.underWay(c, d)
+	s.underWay(c, d, wire)
 	return nil
 }
 
@@ -46,9 +54,32 @@ func mustLast(d approvals.Decision) bool {
 	return d.Allowed() && d.Class != approvals.Read
 }
 
-func (s *Store) decided(c approvals.Call, d approvals.Decision) (placed, error) {
-	body, err := encode(wireDecided{s.toWire(c, argumentsDecided), toWireDecision(d)})
-	return placed{Event: about(c, store.CallDecided, body)}, err
+// decided is the event of d, and c as it tells of it, for the call's other events.
+func (s *Store) decided(c approvals.Call, d approvals.Decision) (placed, jsontext.Value, error) {
+	wire, err := encode(s.toWire(c, argumentsDecided))
+	if err != nil {
+		return placed{}, nil, err
+	}
+	decision, err := encode(toWireDecision(d))
+	if err != nil {
+		return placed{}, nil, err
+	}
+	body := join(wire, decision, nil)
+	if len(c.Arguments) > argumentsDecided {
+		wire = nil // the end keeps more of them
+	}
+	return placed{Event: about(c, store.CallDecided, body)}, wire, nil
+}
+
+// join is the body of call.decided, or of call.finished with what the end adds, from its parts.
+func join(call, decision, end []byte) []byte {
+	b := make([]byte, 0, len(call)+len(decision)+len(end)+len(`{"call":,"decision":,}`))
+	b = append(append(b, `{"call":`...), call...)
+	b = append(append(b, `,"decision":`...), decision...)
+	if end != nil {
+		b = append(append(b, ','), end[1:len(end)-1]...)
+	}
+	return append(b, '}')
 }
 
 // about is an event about c, happening now.
@@ -59,7 +90,7 @@ func about(c approvals.Call, kind store.Kind, body []byte) store.Event {
 }
 
 // underWay lists c among the calls that have not ended. s.mu is held.
-func (s *Store) underWay(c approvals.Call, d approvals.Decision) {
+func (s *Store) underWay(c approvals.Call, d approvals.Decision, wire jsontext.Value) {
 	r := store.CallRecord{Call: c, Decision: d, Outcome: store.CallRunning}
 	switch {
 	case d.Outcome == approvals.Pending:
@@ -67,47 +98,90 @@ func (s *Store) underWay(c approvals.Call, d approvals.Decision) {
 	case !d.Allowed():
 		r.Outcome = store.CallRefused
 	}
-	s.live[c.ID] = r
+	s.live[c.ID] = liveCall{r, wire}
 }
 
-// Record writes down a call that has ended: one call.finished event and its line in the listings,
-// together. A record whose outcome is waiting or running only changes what listings show until then.
-// Kinds: AlreadyExists when the call was recorded before; Unavailable.
+// Record writes down a call that has ended: one call.finished event, of which the listings follow.
+// A record whose outcome is waiting or running only changes what listings show until then. Kinds:
+// AlreadyExists when the call was recorded before; Unavailable.
 func (s *Store) Record(ctx context.Context, r store.CallRecord) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if r.Outcome == store.CallWaiting || r.Outcome == store.CallRunning {
-		s.live[r.Call.ID] = r
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.live[r.Call.ID] = liveCall{CallRecord: r}
 		return nil
 	}
-	if err := s.unrecorded(ctx, r.Call.ID); err != nil {
+	if err := s.recordEnd(ctx, r); err != nil {
 		return fmt.Errorf("record call %s: %w", r.Call.ID, err)
 	}
-	if err := s.finish(ctx, r); err != nil {
-		return fmt.Errorf("record call %s: %w", r.Call.ID, err)
+	return nil
+}
+
+func (s *Store) recordEnd(ctx context.Context, r store.CallRecord) error {
+	e, err := s.finished(r, s.wireOf(r.Call))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.unrecorded(ctx, r.Call.ID); err != nil {
+		return err
+	}
+	if err := s.finish(ctx, r, e); err != nil {
+		return err
 	}
 	delete(s.live, r.Call.ID)
 	return nil
 }
 
-// finish writes r. s.mu is held.
-func (s *Store) finish(ctx context.Context, r store.CallRecord) error {
-	body, err := encode(s.toWireFinished(r))
-	if err != nil {
-		return err
+// wireOf is c as the event of its decision told of it; nil when it has changed since.
+func (s *Store) wireOf(c approvals.Call) jsontext.Value {
+	s.mu.Lock()
+	l := s.live[c.ID]
+	s.mu.Unlock()
+	if l.wire == nil || !reflect.DeepEqual(&c, &l.Call) {
+		return nil
 	}
-	events := [...]placed{{Event: about(r.Call, store.CallFinished, body)}}
-	return s.commit(ctx, false, events[:], func(ctx context.Context) error {
-		return s.w.addCall(ctx, r, events[0].Seq)
-	})
+	return l.wire
 }
 
-const selectFinished = "SELECT body FROM events WHERE call = ? AND call <> '' AND kind = 'call.finished'"
+// finished is the event that ends r's call. wire is the call as it is told of, nil when that is not known.
+func (s *Store) finished(r store.CallRecord, wire jsontext.Value) (placed, error) {
+	var err error
+	if wire == nil {
+		if wire, err = encode(s.toWire(r.Call, argumentsFinished)); err != nil {
+			return placed{}, err
+		}
+	}
+	decision, err := encode(toWireDecision(r.Decision))
+	if err != nil {
+		return placed{}, err
+	}
+	end, err := encode(s.toWireEnd(r))
+	if err != nil {
+		return placed{}, err
+	}
+	return placed{Event: about(r.Call, store.CallFinished, join(wire, decision, end))}, nil
+}
+
+// finish writes r's end. s.mu is held.
+func (s *Store) finish(ctx context.Context, r store.CallRecord, e placed) error {
+	events := [...]placed{e}
+	return s.commitCall(ctx, false, events[:], listed(r), nil)
+}
+
+const selectFinished = "SELECT e.body FROM mentions m JOIN events e ON e.seq = m.seq WHERE m.id = ? AND e.kind = 'call.finished'"
 
 // unrecorded refuses a call that has its record. s.mu is held.
 func (s *Store) unrecorded(ctx context.Context, id approvals.CallID) error {
 	if _, live := s.live[id]; live {
 		return nil
+	}
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if err := s.catchUp(); err != nil {
+		return err
 	}
 	_, err := scanCall(s.w.conn.QueryRowContext(ctx, selectFinished, string(id)))
 	switch {
@@ -119,13 +193,12 @@ func (s *Store) unrecorded(ctx context.Context, id approvals.CallID) error {
 	return errdefs.ErrAlreadyExists
 }
 
-func (s *Store) toWireFinished(r store.CallRecord) wireFinished {
-	findings := make([]string, 0, len(r.Findings))
+func (s *Store) toWireEnd(r store.CallRecord) wireEnd {
+	var findings []string
 	for _, f := range most(r.Findings, maxChanges) {
 		findings = append(findings, s.text(f))
 	}
-	return wireFinished{
-		Call: s.toWire(r.Call, argumentsFinished), Decision: toWireDecision(r.Decision),
+	return wireEnd{
 		Outcome: r.Outcome, Error: s.text(r.Error), Duration: r.Duration.Microseconds(),
 		ResultDigest: r.Result.Digest, ResultSize: r.Result.Size,
 		Changes: most(r.Changes, maxChanges), Shared: most(r.Shared, maxChanges), Findings: findings,
@@ -139,25 +212,6 @@ func (w wireFinished) record() store.CallRecord {
 		Result:   store.ResultDigest{Digest: w.ResultDigest, Size: w.ResultSize},
 		Changes:  w.Changes, Shared: w.Shared, Findings: w.Findings,
 	}
-}
-
-// crowd is how many calls may start at one moment, each being moved to a free microsecond.
-const crowd = 1000
-
-// addCall puts r into the listings, at its start or the next free microsecond.
-func (w *writer) addCall(ctx context.Context, r store.CallRecord, seq int64) error {
-	start := r.Call.At.UnixMicro()
-	for pos := start; pos < start+crowd; pos++ {
-		res, err := w.insertCall.ExecContext(ctx, pos, string(r.Call.ID), seq, string(r.Call.Server),
-			string(r.Decision.Class), string(r.Decision.Outcome), string(r.Outcome))
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 1 {
-			return err
-		}
-	}
-	return fmt.Errorf("more than %d calls started in one millisecond", crowd)
 }
 
 // Calls lists calls, newest start first, those under way among them, without their arguments. It
@@ -194,11 +248,11 @@ func (s *Store) position(ctx context.Context, id approvals.CallID) (int64, error
 	if live {
 		return r.Call.At.UnixMicro(), nil
 	}
-	r, err := s.finishedCall(ctx, id)
+	done, err := s.finishedCall(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	start := r.Call.At.UnixMicro()
+	start := done.Call.At.UnixMicro()
 	var pos int64
 	err = s.readers.QueryRowContext(ctx, "SELECT pos FROM calls WHERE pos BETWEEN ? AND ? AND id = ?",
 		start, start+crowd, string(id)).Scan(&pos)
@@ -211,13 +265,16 @@ func (s *Store) liveCalls(before int64, server sandbox.ServerName) []store.CallR
 	var calls []store.CallRecord
 	for _, r := range s.live {
 		if r.Call.At.UnixMicro() < before && (server == "" || r.Call.Server == server) {
-			calls = append(calls, r)
+			calls = append(calls, r.CallRecord)
 		}
 	}
 	return calls
 }
 
 func (s *Store) finishedCalls(ctx context.Context, before int64, limit int, server sandbox.ServerName) ([]store.CallRecord, error) {
+	if err := s.index(ctx); err != nil {
+		return nil, err
+	}
 	query := "SELECT e.body FROM calls c JOIN events e ON e.seq = c.seq WHERE c.pos < ?1 ORDER BY c.pos DESC LIMIT ?2"
 	args := []any{before, max(limit, 1)}
 	if server != "" {
@@ -258,12 +315,15 @@ func (s *Store) Call(ctx context.Context, id approvals.CallID) (store.CallRecord
 	s.mu.Unlock()
 	if live {
 		r.Call.Arguments = s.arguments(r.Call.Arguments, argumentsFinished)
-		return r, nil
+		return r.CallRecord, nil
 	}
 	return s.finishedCall(ctx, id)
 }
 
 func (s *Store) finishedCall(ctx context.Context, id approvals.CallID) (store.CallRecord, error) {
+	if err := s.index(ctx); err != nil {
+		return store.CallRecord{}, err
+	}
 	r, err := scanCall(s.readers.QueryRowContext(ctx, selectFinished, string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, fmt.Errorf("find call %s: %w", id, errdefs.ErrNotFound)
@@ -273,6 +333,9 @@ func (s *Store) finishedCall(ctx context.Context, id approvals.CallID) (store.Ca
 
 // CallsToday counts the calls that ended and started since local midnight.
 func (s *Store) CallsToday(ctx context.Context) (int, error) {
+	if err := s.index(ctx); err != nil {
+		return 0, err
+	}
 	now := time.Now()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	var n int
@@ -286,6 +349,9 @@ const lately = 7 * 24 * time.Hour
 // Before counts what server's calls of the last week that were no reads came to.
 func (s *Store) Before(ctx context.Context, server sandbox.ServerName) (store.Past, error) {
 	var p store.Past
+	if err := s.index(ctx); err != nil {
+		return p, err
+	}
 	err := s.readers.QueryRowContext(ctx,
 		"SELECT count(*), coalesce(sum(answer = 'approved'), 0) FROM calls WHERE server = ? AND pos >= ? AND class <> 'read'",
 		string(server), time.Now().Add(-lately).UnixMicro()).Scan(&p.Writes, &p.Approved)

@@ -48,9 +48,11 @@ const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 func (s *Store) foldRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed {
-		_, _ = s.w.conn.ExecContext(context.Background(), checkpoint)
+	if s.closed || s.stale {
+		return
 	}
+	_ = s.catchUp() // if it fails, whoever reads the indexes is told
+	_, _ = s.w.conn.ExecContext(context.Background(), checkpoint)
 }
 
 func (c *checkpointer) wait() { c.done.Wait() }

@@ -16,7 +16,10 @@ const selectEvent = "SELECT seq, at, kind, uid, client, session, server, call, b
 func (s *Store) Events(ctx context.Context, after int64, limit int, callID approvals.CallID) ([]store.Event, error) {
 	query, args := selectEvent+"WHERE seq > ?1 ORDER BY seq LIMIT ?2", []any{after, max(limit, 1)}
 	if callID != "" {
-		query = selectEvent + "WHERE call = ?3 AND call <> '' AND seq > ?1 ORDER BY seq LIMIT ?2"
+		query = selectEvent + "WHERE seq IN (SELECT seq FROM mentions WHERE id = ?3 AND seq > ?1) AND call = ?3 ORDER BY seq LIMIT ?2"
+		if err := s.index(ctx); err != nil {
+			return nil, err
+		}
 		args = append(args, string(callID))
 	}
 	rows, err := s.readers.QueryContext(ctx, query, args...)

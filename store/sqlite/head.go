@@ -10,6 +10,7 @@ import (
 	stdhash "hash"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
@@ -45,6 +46,7 @@ const (
 // overlap.
 type headFile struct {
 	f       *os.File
+	mapped  []byte // the file in memory: writing there is no system call, and the kernel keeps it when we die
 	mac     stdhash.Hash
 	counter uint64
 	buf     []byte
@@ -61,11 +63,31 @@ func openHead(path string, k key) (file *headFile, h head, found bool, err error
 		return nil, head{}, false, errors.Join(err, f.Close())
 	}
 	file = &headFile{f: f, mac: hmac.New(sha256.New, k.head)}
-	h, found, err = file.read()
+	if h, found, err = file.read(); err == nil {
+		err = file.open()
+	}
 	if err != nil {
 		return nil, head{}, false, errors.Join(err, f.Close())
 	}
 	return file, h, found, nil
+}
+
+// open fills the file up to its size, so that the disk has room for all of it, and maps it.
+func (f *headFile) open() error {
+	info, err := f.f.Stat()
+	if err != nil {
+		return fmt.Errorf("open audit head: %w", err)
+	}
+	if n := info.Size(); n < headSize {
+		if _, err := f.f.WriteAt(make([]byte, headSize-n), n); err != nil {
+			return fmt.Errorf("open audit head: %w", err)
+		}
+	}
+	f.mapped, err = unix.Mmap(int(f.f.Fd()), 0, headSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("open audit head: %w", err)
+	}
+	return nil
 }
 
 func lockHead(f *os.File, path string) error {
@@ -101,10 +123,27 @@ func (f *headFile) read() (h head, found bool, err error) {
 func (f *headFile) write(h head) error {
 	f.counter++
 	f.buf = f.encode(f.buf[:0], f.counter, h)
-	if _, err := f.f.WriteAt(f.buf, int64(f.counter%2)*slotSize); err != nil {
+	at := int64(f.counter%2) * slotSize
+	if poke(f.mapped[at:], f.buf) {
+		return nil
+	}
+	if _, err := f.f.WriteAt(f.buf, at); err != nil {
 		return fmt.Errorf("write audit head: %w: %w", errdefs.ErrUnavailable, err)
 	}
 	return nil
+}
+
+// poke copies b to mapped memory. It is false when the file has been cut short beneath it, where
+// touching the memory is a fault.
+func poke(mapped, b []byte) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if e := recover(); e != nil {
+			ok = false
+		}
+	}()
+	copy(mapped, b)
+	return true
 }
 
 func (f *headFile) sync() error {
@@ -121,7 +160,13 @@ func (f *headFile) holds(h head) (bool, error) {
 	return ok && found == h && on.counter == f.counter, err
 }
 
-func (f *headFile) close() error { return f.f.Close() }
+func (f *headFile) close() error {
+	var err error
+	if f.mapped != nil {
+		err, f.mapped = unix.Munmap(f.mapped), nil
+	}
+	return errors.Join(err, f.f.Close())
+}
 
 func (f *headFile) encode(b []byte, counter uint64, h head) []byte {
 	b = append(b, headMagic...)

@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,7 +19,7 @@ func (s *Store) recover(ctx context.Context) error {
 	if err := s.closeCalls(ctx); err != nil {
 		return fmt.Errorf("close calls: %w", err)
 	}
-	return s.w.setSettled(ctx, s.head.seq)
+	return s.w.setNumber(ctx, "settled", s.head.seq)
 }
 
 func (s *Store) expireAll(ctx context.Context) error {
@@ -46,18 +43,26 @@ func (s *Store) expireAll(ctx context.Context) error {
 
 // closeCalls records an end for every call that has a decision and none.
 func (s *Store) closeCalls(ctx context.Context) error {
-	settled, err := s.w.settled(ctx)
+	settled, err := s.w.number(ctx, "settled")
 	if err != nil {
+		return err
+	}
+	if err := s.catchUp(); err != nil {
 		return err
 	}
 	open, err := collect(ctx, s.w, scanDecided,
 		`SELECT e.body FROM events e WHERE e.seq > ? AND e.kind = 'call.decided'
-		 AND NOT EXISTS (SELECT 1 FROM events f WHERE f.call = e.call AND f.call <> '' AND f.kind = 'call.finished') ORDER BY e.seq`, settled)
+		 AND NOT EXISTS (SELECT 1 FROM mentions m JOIN events f ON f.seq = m.seq WHERE m.id = e.call AND f.kind = 'call.finished') ORDER BY e.seq`, settled)
 	if err != nil {
 		return err
 	}
 	for _, w := range open {
-		if err := s.finish(ctx, w.unfinished()); err != nil {
+		r := w.unfinished()
+		e, err := s.finished(r, nil)
+		if err != nil {
+			return err
+		}
+		if err := s.finish(ctx, r, e); err != nil {
 			return err
 		}
 	}
@@ -100,20 +105,4 @@ func collect[T any](ctx context.Context, w *writer, scan func(scanner) (T, error
 		all = append(all, v)
 	}
 	return all, rows.Err()
-}
-
-// settled is the event up to which every call is known to have an end.
-func (w *writer) settled(ctx context.Context) (int64, error) {
-	var b []byte
-	err := w.conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'settled'").Scan(&b)
-	if errors.Is(err, sql.ErrNoRows) || len(b) != 8 {
-		return 0, nil
-	}
-	return int64(binary.BigEndian.Uint64(b)), err
-}
-
-func (w *writer) setSettled(ctx context.Context, seq int64) error {
-	b := binary.BigEndian.AppendUint64(nil, uint64(seq))
-	_, err := w.conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ('settled', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", b)
-	return err
 }

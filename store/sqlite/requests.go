@@ -30,8 +30,8 @@ func (s *Store) RecordAsked(ctx context.Context, r approvals.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := [...]placed{{Event: about(r.Call, store.ApprovalAsked, body)}}
-	err = s.commit(ctx, true, events[:], func(ctx context.Context) error {
-		_, err := s.w.insertRequest.ExecContext(ctx, string(r.ID), events[0].Seq, string(approvals.Pending))
+	err = s.commit(ctx, true, events[:], func(context.Context) error {
+		_, err := s.w.insertRequest.exec(string(r.ID), events[0].Seq, string(approvals.Pending))
 		return err
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) RecordAsked(ctx context.Context, r approvals.Request) error {
 	}
 	waiting := r.Why
 	waiting.Request, waiting.Outcome = r.ID, approvals.Pending
-	s.underWay(r.Call, waiting)
+	s.underWay(r.Call, waiting, nil)
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (s *Store) RecordAnswered(ctx context.Context, r approvals.Request, d appro
 	if err := s.answered(ctx, r, d); err != nil {
 		return fmt.Errorf("record answer to request %s: %w", r.ID, err)
 	}
-	s.underWay(r.Call, d)
+	s.underWay(r.Call, d, nil)
 	return nil
 }
 
@@ -63,20 +63,17 @@ func (s *Store) answered(ctx context.Context, r approvals.Request, d approvals.D
 	if err != nil {
 		return err
 	}
-	decision, err := s.decided(r.Call, d)
+	decision, _, err := s.decided(r.Call, d)
 	if err != nil {
 		return err
 	}
 	events := [...]placed{{Event: about(r.Call, store.ApprovalAnswered, body)}, decision}
-	return s.commit(ctx, true, events[:], func(ctx context.Context) error { return s.w.end(ctx, r) })
+	return s.commit(ctx, true, events[:], func(context.Context) error { return s.w.end(r) })
 }
 
-func (w *writer) end(ctx context.Context, r approvals.Request) error {
-	res, err := w.endRequest.ExecContext(ctx, string(r.Outcome), r.Answered.UnixMicro(), r.By, string(r.ID))
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
+func (w *writer) end(r approvals.Request) error {
+	n, err := w.endRequest.exec(string(r.Outcome), r.Answered.UnixMicro(), r.By, string(r.ID))
+	if err != nil || n == 1 {
 		return err
 	}
 	return fmt.Errorf("request %s does not wait: %w", r.ID, errdefs.ErrFailedPrecondition)

@@ -53,8 +53,9 @@ type Store struct {
 
 	scratch []byte // for hashing
 
-	live        map[approvals.CallID]store.CallRecord // calls that have not ended
+	live        map[approvals.CallID]liveCall // calls that have not ended
 	demoted     map[toolKey]store.Demotion
+	indexing    indexing
 	tokens      tokens // has its own lock
 	checkpoints checkpointer
 }
@@ -82,7 +83,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, keyFile: o.KeyFile, redact: o.Redact, key: k, file: file,
-		live: make(map[approvals.CallID]store.CallRecord),
+		live: make(map[approvals.CallID]liveCall),
 	}
 	if err := s.open(ctx, h, found); err != nil {
 		return nil, errors.Join(fmt.Errorf("open record %s: %w", path, err), s.release())
@@ -161,6 +162,9 @@ func (s *Store) settle(ctx context.Context, h head, found bool) error {
 	if err := s.w.setLogID(ctx, h.id); err != nil {
 		return err
 	}
+	if s.indexing.waiting, err = s.w.unindexed(ctx); err != nil {
+		return err
+	}
 	s.head, s.stale = h, false
 	s.signed = int(h.seq - h.anchor.seq)
 	return nil
@@ -174,7 +178,7 @@ func (s *Store) Close() error {
 		s.mu.Unlock()
 		return nil
 	}
-	err := errors.Join(s.writeUses(context.Background()), s.seal(context.Background()))
+	err := errors.Join(s.writeUses(context.Background()), s.seal(context.Background()), s.catchUp())
 	s.closed = true
 	s.mu.Unlock()
 

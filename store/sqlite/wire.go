@@ -57,8 +57,13 @@ type wireDecided struct {
 
 // wireFinished is the body of call.finished.
 type wireFinished struct {
-	Call         wireCall           `json:"call"`
-	Decision     wireDecision       `json:"decision"`
+	Call     wireCall     `json:"call"`
+	Decision wireDecision `json:"decision"`
+	wireEnd
+}
+
+// wireEnd is what the end of a call adds to its decision.
+type wireEnd struct {
 	Outcome      store.CallOutcome  `json:"outcome"`
 	Error        string             `json:"error,omitempty"`
 	Duration     int64              `json:"duration_us"`

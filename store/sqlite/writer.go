@@ -42,12 +42,14 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 
-	begin, commit, rollback *sql.Stmt
-	insertEvent             *sql.Stmt
-	insertAnchor            *sql.Stmt
-	insertCall              *sql.Stmt
-	insertRequest           *sql.Stmt
-	endRequest              *sql.Stmt
+	begin, commit, rollback *statement
+	pin                     *statement
+	insertEvent             *statement
+	insertAnchor            *statement
+	insertCall              *statement
+	insertMention           *statement
+	insertRequest           *statement
+	endRequest              *statement
 }
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
@@ -75,7 +77,7 @@ func (w *writer) open(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.prepare(ctx)
+	return w.prepare()
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {
@@ -93,21 +95,23 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-func (w *writer) prepare(ctx context.Context) error {
+func (w *writer) prepare() error {
 	for _, p := range []struct {
-		stmt  **sql.Stmt
+		stmt  **statement
 		query string
 	}{
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
+		{&w.pin, "SELECT 1 FROM sqlite_schema WHERE ?1"},
 		{&w.insertEvent, insertEvent},
 		{&w.insertAnchor, insertAnchor},
 		{&w.insertCall, insertCall},
+		{&w.insertMention, insertMention},
 		{&w.insertRequest, insertRequest},
 		{&w.endRequest, endRequest},
 	} {
-		stmt, err := w.conn.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // it lives as long as the writer; close closes it
+		stmt, err := prepare(w.conn, p.query)
 		if err != nil {
 			return fmt.Errorf("prepare %q: %w", p.query, err)
 		}
@@ -119,12 +123,12 @@ func (w *writer) prepare(ctx context.Context) error {
 // close lets SQLite fold its write-ahead log into the database.
 func (w *writer) close() error {
 	var errs []error
-	for _, s := range []*sql.Stmt{
-		w.begin, w.commit, w.rollback,
-		w.insertEvent, w.insertAnchor, w.insertCall, w.insertRequest, w.endRequest,
+	for _, s := range []*statement{
+		w.begin, w.commit, w.rollback, w.pin,
+		w.insertEvent, w.insertAnchor, w.insertCall, w.insertMention, w.insertRequest, w.endRequest,
 	} {
 		if s != nil {
-			errs = append(errs, s.Close())
+			errs = append(errs, s.close())
 		}
 	}
 	if w.conn != nil {
@@ -142,14 +146,14 @@ func (w *writer) transact(durable bool, do func(ctx context.Context) error) erro
 		}
 		defer func() { _ = w.wait(ctx, false) }() // if this fails, appends are merely slower
 	}
-	if _, err := w.begin.ExecContext(ctx); err != nil {
+	if _, err := w.begin.exec(); err != nil {
 		return err
 	}
 	if err := do(ctx); err != nil {
-		return errors.Join(err, w.undo(ctx))
+		return errors.Join(err, w.undo())
 	}
-	if _, err := w.commit.ExecContext(ctx); err != nil {
-		return errors.Join(err, w.undo(ctx))
+	if _, err := w.commit.exec(); err != nil {
+		return errors.Join(err, w.undo())
 	}
 	return nil
 }
@@ -166,8 +170,8 @@ func (w *writer) wait(ctx context.Context, forDisk bool) error {
 }
 
 // undo rolls back, if SQLite has not already done so.
-func (w *writer) undo(ctx context.Context) error {
-	_, err := w.rollback.ExecContext(ctx)
+func (w *writer) undo() error {
+	_, err := w.rollback.exec()
 	var se sqlite3.Error
 	if errors.As(err, &se) && se.Code == sqlite3.ErrError { // no transaction is active
 		return nil
