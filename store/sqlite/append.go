@@ -109,7 +109,9 @@ func (s *Store) commitCall(ctx context.Context, durable bool, events []placed, f
 	if err := s.file.write(next); err != nil {
 		return err
 	}
-	s.checkpoints.consider(s.readers, s.foldRest)
+	if s.checkpoints.consider(s.readers, s.foldRest) {
+		_ = s.w.hold() // anew, at the newest event: what it holds is not folded in
+	}
 	return nil
 }
 
@@ -167,7 +169,7 @@ func (s *Store) announce(next head, durable bool) error {
 // write commits events and what goes with them. before is the anchor before a.
 func (w *writer) write(durable bool, events []placed, a, before anchor, also func(ctx context.Context) error) error {
 	if !durable && len(events) == 1 && a == before && also == nil {
-		return w.addEvent(events[0]) // a transaction of its own
+		return w.renewed(func() error { return w.addEvent(events[0]) }) // a transaction of its own
 	}
 	return w.transact(durable, func(ctx context.Context) error {
 		for _, e := range events {

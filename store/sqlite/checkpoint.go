@@ -24,12 +24,12 @@ type checkpointer struct {
 	done    sync.WaitGroup
 }
 
-// consider starts a checkpoint when one is due; rest folds in what has been appended meanwhile. A
+// consider starts a checkpoint when one is due, and says so; rest folds in what has been appended meanwhile. A
 // failed one is tried again at the next turn: the log only grows by it. Store.mu is held.
-func (c *checkpointer) consider(db *sql.DB, rest func()) {
+func (c *checkpointer) consider(db *sql.DB, rest func()) (due bool) {
 	c.since++
 	if c.since < checkpointEvery || !c.running.CompareAndSwap(false, true) {
-		return
+		return false
 	}
 	c.since = 0
 	c.done.Go(func() {
@@ -40,6 +40,7 @@ func (c *checkpointer) consider(db *sql.DB, rest func()) {
 		}
 		rest()
 	})
+	return true
 }
 
 const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
@@ -52,7 +53,11 @@ func (s *Store) foldRest() {
 		return
 	}
 	_ = s.catchUp() // if it fails, whoever reads the indexes is told
+	if err := s.w.release(); err != nil {
+		return
+	}
 	_, _ = s.w.conn.ExecContext(context.Background(), checkpoint)
+	_ = s.w.hold() // if it fails, writes are merely slower
 }
 
 func (c *checkpointer) wait() { c.done.Wait() }

@@ -135,6 +135,9 @@ func makePrivate(path string) error {
 // settle finds where the chain stands from the head file's word and the database's, and makes a
 // new log where there is neither.
 func (s *Store) settle(ctx context.Context, h head, found bool) error {
+	if err := s.w.release(); err != nil { // to see what is there now
+		return err
+	}
 	id, last, err := s.w.standing(ctx)
 	if err != nil {
 		return err
@@ -163,6 +166,9 @@ func (s *Store) settle(ctx context.Context, h head, found bool) error {
 		return err
 	}
 	if s.indexing.waiting, err = s.w.unindexed(ctx); err != nil {
+		return err
+	}
+	if err := s.w.hold(); err != nil {
 		return err
 	}
 	s.head, s.stale = h, false
