@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -20,12 +21,32 @@ const masked = "[redacted]"
 // token, authorization …) and tokens that show by their shape. The rest keeps its form and order.
 // A text that is no JSON becomes a JSON string of what is left of it.
 func Redact(arguments []byte) []byte {
-	var out bytes.Buffer
-	r := redactor{in: jsontext.NewDecoder(bytes.NewReader(arguments), lenient...), out: jsontext.NewEncoder(&out, lenient...)}
+	r, _ := redactors.Get().(*redactor)
+	defer r.put()
+	r.text.Reset(arguments)
+	r.in.Reset(&r.text, lenient...)
+	r.out.Reset(&r.kept, lenient...)
 	if err := r.run(); err != nil {
 		return quote(mask(string(arguments)))
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return bytes.Clone(bytes.TrimSuffix(r.kept.Bytes(), []byte("\n")))
+}
+
+// redactors are used again: making the buffers of one takes longer than most arguments take.
+var redactors = sync.Pool{New: func() any {
+	r := &redactor{}
+	r.in, r.out = jsontext.NewDecoder(&r.text), jsontext.NewEncoder(&r.kept)
+	return r
+}}
+
+// put gives r back, unless it has grown much.
+func (r *redactor) put() {
+	const most = 64 << 10
+	r.text.Reset(nil)
+	if r.kept.Cap() <= most {
+		r.kept.Reset()
+		redactors.Put(r)
+	}
 }
 
 // lenient reads what servers may accept, so that it is shown and not swallowed.
@@ -33,11 +54,13 @@ var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 
 // redactor copies one JSON value, token by token.
 type redactor struct {
-	in  *jsontext.Decoder
-	out *jsontext.Encoder
+	in   *jsontext.Decoder
+	out  *jsontext.Encoder
+	text bytes.Reader
+	kept bytes.Buffer
 }
 
-func (r redactor) run() error {
+func (r *redactor) run() error {
 	secret := false // the next value belongs to a name that says so
 	for {
 		if secret {
@@ -68,7 +91,7 @@ func (r redactor) run() error {
 }
 
 // isName says whether the string just read is a member's name.
-func (r redactor) isName() bool {
+func (r *redactor) isName() bool {
 	kind, n := r.in.StackIndex(r.in.StackDepth())
 	return kind == '{' && n%2 == 1
 }
