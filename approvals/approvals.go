@@ -84,34 +84,46 @@ const (
 	Denied    Outcome = "denied"
 	Expired   Outcome = "expired"   // nobody answered in time, or it was found pending after a crash
 	Withdrawn Outcome = "withdrawn" // the client canceled or went away, or Garita was stopped
+	Covered   Outcome = "covered"   // a rule or a permission given meanwhile allows it
+	Overruled Outcome = "overruled" // a rule made meanwhile denies it
 )
 
 // Decision is what was decided about one call, and why.
 type Decision struct {
 	Effect  Effect        `json:"effect"` // from Evaluate: allow, ask, deny; from Authorize: allow or deny
 	Class   Class         `json:"class"`
-	Rule    string        `json:"rule"`   // where it came from: "default rule 1 (reads pass)", "grant r…"
+	Rule    string        `json:"rule"`   // where it came from: "default rule 1 (reads pass)", "grant g…"
 	Reason  string        `json:"reason"` // one sentence
 	Request RequestID     `json:"request,omitempty"`
 	Outcome Outcome       `json:"outcome,omitempty"` // set when a person was asked
 	By      string        `json:"by,omitempty"`      // who answered: "cli pid 4242", "page"
 	Waited  time.Duration `json:"waited,omitempty"`
+	Grants  GrantIDs      `json:"grants,omitempty"`  // that it rests on; it stands only while they do
+	Collect bool          `json:"collect,omitempty"` // it may change its workspace's files and nothing else
 }
 
 // Allowed says whether the call may be sent. The zero Decision is not allowed.
 func (d Decision) Allowed() bool { return d.Effect == Allow }
 
-// Request is a question put to a person about one call. It is answered once and used once.
+// ByPerson says whether a person allowed this very call, rather than a rule or an earlier permission.
+func (d Decision) ByPerson() bool { return d.Allowed() && d.Outcome == Approved }
+
+// Request is a question put to a person. It is answered once and used once.
 type Request struct {
-	ID       RequestID      `json:"id"`
-	Binding  sandbox.Digest `json:"binding"` // what exactly is approved: see Call.Binding
-	Call     Call           `json:"call"`
-	Why      Decision       `json:"why"` // the Ask decision that led here
-	Asked    time.Time      `json:"asked"`
-	Expires  time.Time      `json:"expires"`
-	Outcome  Outcome        `json:"outcome"`
-	Answered time.Time      `json:"answered,omitzero"`
-	By       string         `json:"by,omitempty"`
+	ID      RequestID      `json:"id"`
+	Kind    Kind           `json:"kind"`
+	Binding sandbox.Digest `json:"binding"` // what exactly is approved: Call.Binding or Question.Binding
+	// Call is the call that is asked about; for the kinds that are none it says who asks and which
+	// server it is about, and has no ID and no Tool.
+	Call     Call      `json:"call"`
+	Subject  Subject   `json:"subject,omitzero"` // of the kinds that are no calls
+	Why      Decision  `json:"why"`              // the Ask decision that led here
+	Asked    time.Time `json:"asked"`
+	Expires  time.Time `json:"expires"`
+	Outcome  Outcome   `json:"outcome"`
+	Answered time.Time `json:"answered,omitzero"`
+	By       string    `json:"by,omitempty"`
+	Ruling   Decision  `json:"ruling,omitzero"` // what covered or overruled it
 }
 
 // Answer is a person's reply to a Request.
@@ -119,6 +131,8 @@ type Answer struct {
 	Approve bool
 	By      string         // who, for the record
 	Binding sandbox.Digest // what the person saw; refused when it is not the request's
+	// Permit allows more than the one call, with an approval only; nil is once.
+	Permit *Permission
 }
 
 // String is the principal as the record writes it: "uid:1000/claude-desktop", "uid:1000/token:t1f…".

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/garita-dev/garita/sandbox"
 )
@@ -10,8 +11,7 @@ import (
 // tool nothing is held against.
 type Standing struct {
 	Demoted string // why it may no longer pass as a read; "" when it may
-	// Held is why the tool does not exist for its clients until a person has seen it, and what to do; "" when it does.
-	Held string
+	Held    string // why it may not be called at all before a person has looked at it; "" when it may
 }
 
 // The rules of the default policy, as Decisions name them.
@@ -21,39 +21,121 @@ const (
 	RuleUnlisted  = "default rule 3 (tools the server never listed are refused)"
 	RuleArguments = "default rule 4 (credential-like and very large arguments ask)"
 	RuleDemoted   = "default rule 5 (a read that changed something asks)"
-	RuleExternal  = "default rule 8 (servers that run elsewhere ask)"
-	RuleContinues = "default rule 7 (a call that was let through may go on after the server's own question)"
 	RuleDirect    = "default rule 6 (in direct mode everything asks)"
-	RuleHeld      = "default rule 9 (what has not been seen by a person since it changed is refused)"
+	RuleContinues = "default rule 7 (a call that was let through may go on after the server's own question)"
+	RuleExternal  = "default rule 8 (servers that run elsewhere ask)"
+	RuleSensitive = "default rule 9 (reads of secrets and of other people's data ask)"
+	RuleHeld      = "default rule 10 (tools nobody has reviewed are held back)"
+	RuleNoPolicy  = "default rule 11 (with no policy that can be read, reads ask too)"
 )
 
-// Evaluate decides c by the default policy: what is surely read-only passes, a tool the server
-// never listed is refused, everything else asks. It is pure, and what it does not know it asks about.
-func Evaluate(c Call, s Standing) Decision {
-	d := Decision{Effect: Ask, Class: settled(c.Class)}
+// Evaluate decides c. What cannot be allowed at all is refused first; then the person's policy
+// speaks, then what the person has permitted before, then the default policy: what is surely
+// read-only passes, and everything else asks. A rule that denies is stronger than any permission; a
+// permission answers a rule that asks. It is pure but for now, g may be nil, and what it does not
+// know it asks about.
+func Evaluate(c Call, s Standing, p Policy, g Grants, now time.Time) Decision {
+	c.Class = settled(c.Class)
+	if s.Demoted != "" && c.Class == Read {
+		c.Class = Write // no longer taken for a read, by rules and permissions alike
+	}
+	if d, refused := refuse(c, s); refused {
+		return d
+	}
 	risk := risky(c.Arguments)
+	d, ruled := byPolicy(c, p, risk, now)
 	switch {
-	case c.Tool == "" || c.Pin == "":
-		d.Effect, d.Rule = Deny, RuleUnlisted
-		d.Reason = fmt.Sprintf("The server %s never listed a tool named %q.", c.Server, c.Tool)
-	case s.Held != "":
-		d.Effect, d.Rule, d.Reason = Deny, RuleHeld, sentence(s.Held)
+	case d.Effect == Deny:
+		return d
 	case c.Continues != "" && s.Demoted == "":
-		d.Effect, d.Rule, d.Reason = Allow, RuleContinues, fmt.Sprintf("It takes up %s, with the answers to what the server asked.", c.Continues)
-	case risk != "":
-		d.Rule, d.Reason = RuleArguments, fmt.Sprintf("%s asks because %s.", c.Tool, risk)
-	case s.Demoted != "":
-		d.Rule, d.Reason = RuleDemoted, fmt.Sprintf("%s no longer passes as a read: %s", c.Tool, sentence(s.Demoted))
-	case c.Class == Read && c.External:
-		d.Rule, d.Reason = RuleExternal, fmt.Sprintf("%s runs outside of Garita's walls, where nobody sees what %s does.", c.Server, c.Tool)
-	case c.Class == Read && !confined(c.Mode):
-		d.Rule, d.Reason = RuleDirect, fmt.Sprintf("%s works on your files directly, with nothing in between that could be undone.", c.Tool)
-	case c.Class == Read:
-		d.Effect, d.Rule, d.Reason = Allow, RuleReads, because("reads only", c.ClassWhy)
-	default:
-		d.Rule, d.Reason = RuleAsk, because(classWords(c.Class), c.ClassWhy)
+		return decide(c, Allow, RuleContinues, fmt.Sprintf("It takes up %s, with the answers to what the server asked.", c.Continues))
+	case !ruled:
+		d = byDefault(c, s, p, risk)
+	}
+	if d.Effect == Ask && g != nil {
+		return byGrants(c, d, g.Cover(c, now), risk)
 	}
 	return d
+}
+
+func decide(c Call, e Effect, rule, reason string) Decision {
+	return Decision{Effect: e, Class: c.Class, Rule: rule, Reason: reason}
+}
+
+// refuse turns away what nothing can allow.
+func refuse(c Call, s Standing) (Decision, bool) {
+	switch {
+	case c.Tool == "" || c.Pin == "":
+		return decide(c, Deny, RuleUnlisted, fmt.Sprintf("The server %s never listed a tool named %q.", c.Server, c.Tool)), true
+	case s.Held != "":
+		return decide(c, Deny, RuleHeld, fmt.Sprintf("%s is held back until a person has reviewed it: %s", c.Tool, sentence(s.Held))), true
+	}
+	return Decision{}, false
+}
+
+// byPolicy is what the person's own rules say; ruled is false where they say nothing.
+func byPolicy(c Call, p Policy, risk string, now time.Time) (d Decision, ruled bool) {
+	if len(p.Rules) == 0 {
+		return Decision{}, false
+	}
+	r, found := p.Match(c, now)
+	if !found {
+		return Decision{}, false
+	}
+	if r.Effect == Allow && risk != "" && !r.CoversRisk {
+		return decide(c, Ask, RuleArguments, fmt.Sprintf("%s allows it, but not that %s.", r.Label(), risk)), true
+	}
+	switch r.Effect {
+	case Allow:
+		return decide(c, Allow, r.Label(), orElse(r.Reason, "The policy allows it.")), true
+	case Ask:
+		return decide(c, Ask, r.Label(), orElse(r.Reason, "The policy asks about it.")), true
+	default: // Deny, or what is no effect
+		return decide(c, Deny, r.Label(), orElse(r.Reason, "The policy denies it.")), true
+	}
+}
+
+// byDefault is the default policy.
+func byDefault(c Call, s Standing, p Policy, risk string) Decision {
+	switch {
+	case risk != "":
+		return decide(c, Ask, RuleArguments, fmt.Sprintf("%s asks because %s.", c.Tool, risk))
+	case s.Demoted != "":
+		return decide(c, Ask, RuleDemoted, fmt.Sprintf("%s no longer passes as a read: %s", c.Tool, sentence(s.Demoted)))
+	case c.Class != Read:
+		return decide(c, Ask, RuleAsk, because(classWords(c.Class), c.ClassWhy))
+	case c.External:
+		return decide(c, Ask, RuleExternal, fmt.Sprintf("%s runs outside of Garita's walls, where nobody sees what %s does.", c.Server, c.Tool))
+	case !confined(c.Mode):
+		return decide(c, Ask, RuleDirect, fmt.Sprintf("%s works on your files directly, with nothing in between that could be undone.", c.Tool))
+	case c.Sensitive != "":
+		return decide(c, Ask, RuleSensitive, fmt.Sprintf("%s only reads, but %s", c.Tool, sentence(c.Sensitive)))
+	case p.ReadsAsk:
+		return decide(c, Ask, RuleNoPolicy, "The policy file cannot be read, so nobody knows what you want let through.")
+	}
+	return decide(c, Allow, RuleReads, because("reads only", c.ClassWhy))
+}
+
+// byGrants is d, which asks, unless what was permitted before covers c. Credential-like and very
+// large arguments are covered only by a permission that names these very arguments.
+func byGrants(c Call, d Decision, found Coverage, risk string) Decision {
+	switch {
+	case found.Grants == "" && found.Missing != "":
+		d.Reason = fmt.Sprintf("%s Nothing you have allowed covers “%s”.", d.Reason, found.Missing)
+		return d
+	case found.Grants == "" || risk != "" && !found.Exact:
+		return d
+	}
+	d = decide(c, Allow, "grant "+string(found.Grants), "You allowed it before: "+sentence(found.Words))
+	d.Grants, d.Collect = found.Grants, found.Collect
+	return d
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return sentence(s)
 }
 
 // settled is c, or Write where c says nothing definite.

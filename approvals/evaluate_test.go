@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/sandbox"
@@ -45,7 +46,7 @@ func TestEvaluate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := aRead()
 			tc.change(&c)
-			d := approvals.Evaluate(c, tc.standing)
+			d := approvals.Evaluate(c, tc.standing, approvals.Policy{}, nil, time.Now())
 			if d.Effect != tc.want || d.Rule != tc.rule {
 				t.Errorf("got %s by %q (%s), want %s by %q", d.Effect, d.Rule, d.Reason, tc.want, tc.rule)
 			}
@@ -79,7 +80,7 @@ func TestCredentialsAsk(t *testing.T) {
 	} {
 		c := aRead()
 		c.Arguments = []byte(arguments)
-		if d := approvals.Evaluate(c, approvals.Standing{}); d.Effect != approvals.Ask || d.Rule != approvals.RuleArguments {
+		if d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now()); d.Effect != approvals.Ask || d.Rule != approvals.RuleArguments {
 			t.Errorf("%s: %s by %s", arguments, d.Effect, d.Rule)
 		}
 	}
@@ -94,7 +95,7 @@ func TestCredentialsAsk(t *testing.T) {
 	} {
 		c := aRead()
 		c.Arguments = []byte(arguments)
-		if d := approvals.Evaluate(c, approvals.Standing{}); d.Effect != approvals.Allow {
+		if d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now()); d.Effect != approvals.Allow {
 			t.Errorf("%s: %s because %s", arguments, d.Effect, d.Reason)
 		}
 	}
@@ -106,7 +107,7 @@ func FuzzEvaluate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, class, arguments, demoted string) {
 		c := aRead()
 		c.Class, c.Arguments = approvals.Class(class), []byte(arguments)
-		d := approvals.Evaluate(c, approvals.Standing{Demoted: demoted})
+		d := approvals.Evaluate(c, approvals.Standing{Demoted: demoted}, approvals.Policy{}, nil, time.Now())
 		if d.Allowed() && (class != "read" || demoted != "") {
 			t.Errorf("%q with %q passes", class, demoted)
 		}
@@ -119,6 +120,6 @@ func FuzzEvaluate(f *testing.F) {
 func BenchmarkEvaluate(b *testing.B) {
 	c := aRead()
 	for b.Loop() {
-		approvals.Evaluate(c, approvals.Standing{})
+		approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now())
 	}
 }

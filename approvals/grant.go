@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"strings"
 	"time"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -8,6 +9,18 @@ import (
 
 // GrantID names one remembered permission: "g" and 16 hex digits.
 type GrantID string
+
+// GrantIDs are grants that cover a call together, their ids separated by spaces; "" for none.
+type GrantIDs string
+
+// List is the ids one by one.
+func (ids GrantIDs) List() []GrantID {
+	var list []GrantID
+	for _, id := range strings.Fields(string(ids)) {
+		list = append(list, GrantID(id))
+	}
+	return list
+}
 
 // Scope is how far a person's yes reaches.
 type Scope string
@@ -22,6 +35,13 @@ const (
 	ScopeCollect Scope = "collect"
 )
 
+// Permission is what a person allows beyond the one call they are asked about.
+type Permission struct {
+	Scope     Scope
+	Until     time.Time  // for ScopeUntil
+	Arguments []Argument // all must match; none matches any arguments
+}
+
 // Grant is a permission that was given to one agent for one server as it was defined then, and, but
 // for ScopeCollect, for one tool as it was defined then. It never reaches another server, another
 // definition, another class.
@@ -34,6 +54,7 @@ type Grant struct {
 	Tool      string         // "" only for ScopeCollect
 	Pin       sandbox.Digest // "" only for ScopeCollect
 	Class     Class          // "" only for ScopeCollect
+	Sensitive bool           // it was given knowing that the tool shows what is not for everybody
 	Session   SessionID      // for ScopeSession
 	Workspace sandbox.WorkspaceID
 	Until     time.Time  // for ScopeUntil; zero otherwise
@@ -46,9 +67,27 @@ type Grant struct {
 	Uses      int64
 }
 
-// Argument is what a grant asks of one argument.
+// Argument is what a grant asks of one argument. Exactly one of Equals, Prefix and Command is set.
 type Argument struct {
-	Path   string // RFC 6901 JSON pointer into the arguments: "/path"
-	Equals string // canonical JSON of the value it must have; "" when Prefix decides
-	Prefix string // what a string must begin with; a path's prefix ends in "/", and ".." never matches
+	Path   string // RFC 6901 JSON pointer into the arguments: "/path"; "" is all of them
+	Equals string // JSON of the value it must have, whatever its spacing and the order of its members
+	Prefix string // what a string must begin with; it ends in "/", and ".." never matches
+	// Command is the words a shell command must begin with: "git status". Each of the simple commands
+	// that a line is made of must be covered, by this or another grant. See approvals/grants.
+	Command string
+}
+
+// Grants finds what a person has permitted before. Cover is pure but for now and must be quick: it
+// is asked about every call that would ask.
+type Grants interface {
+	Cover(c Call, now time.Time) Coverage
+}
+
+// Coverage is what was permitted before that is about a call; the zero Coverage is nothing.
+type Coverage struct {
+	Grants  GrantIDs // that cover it; "" when it is not covered
+	Words   string   // what was permitted, in a clause
+	Exact   bool     // it was permitted with these very arguments, so they may be anything
+	Collect bool     // by ScopeCollect: only as long as it changes nothing but the workspace
+	Missing string   // the part of it that is not covered where other parts are: "git push"
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Approve, Deny, Expire and Withdraw are the only ways out of Pending; each returns the request as
+// Approve, Deny, Expire, Withdraw and Rule are the only ways out of Pending; each returns the request as
 // it is afterwards and leaves r alone. A request that has ended stays as it ended: the error is
 // FailedPrecondition and says what happened.
 
@@ -23,6 +23,23 @@ func (r Request) Expire(at time.Time) (Request, error) { return r.end(Expired, "
 // Withdraw ends r because the question is no longer of use: the client canceled or went away, or
 // Garita stops.
 func (r Request) Withdraw(at time.Time) (Request, error) { return r.end(Withdrawn, "", at) }
+
+// Rule ends r because of d, a decision that no longer asks: it is covered, or overruled.
+func (r Request) Rule(d Decision, at time.Time) (Request, error) {
+	outcome := Overruled
+	switch d.Effect {
+	case Allow:
+		outcome = Covered
+	case Deny:
+	case Ask:
+		return r, fmt.Errorf("rule on request %s: it is still to be asked: %w", r.ID, errdefs.ErrInvalidArgument)
+	}
+	ended, err := r.end(outcome, "", at)
+	if err == nil {
+		ended.Ruling = d
+	}
+	return ended, err
+}
 
 func (r Request) end(o Outcome, by string, at time.Time) (Request, error) {
 	if r.Outcome != Pending {
@@ -59,6 +76,10 @@ func (r Request) Ended() string {
 		return "it had expired unanswered"
 	case Withdrawn:
 		return "it had been withdrawn"
+	case Covered:
+		return "it was already allowed by " + r.ruler()
+	case Overruled:
+		return "it was already refused by " + r.ruler()
 	default:
 		return "it still waits"
 	}
@@ -85,10 +106,28 @@ func (r Request) Decision() Decision {
 		d.Reason = fmt.Sprintf("Nobody answered within %s.", waited)
 	case Withdrawn:
 		d.Reason = "The question was withdrawn before anyone answered: the client canceled or went away, or Garita stopped."
+	case Covered, Overruled:
+		return r.ruled(d)
 	default:
 		d.Reason = "Nobody has answered yet."
 	}
 	return d
+}
+
+// ruled is d as the ruling has it.
+func (r Request) ruled(d Decision) Decision {
+	if r.Outcome == Covered && r.Ruling.Effect == Allow {
+		d.Effect = Allow
+	}
+	d.Rule, d.Reason, d.Grants, d.Collect = r.Ruling.Rule, r.Ruling.Reason, r.Ruling.Grants, r.Ruling.Collect
+	return d
+}
+
+func (r Request) ruler() string {
+	if r.Ruling.Rule == "" {
+		return "a rule made meanwhile"
+	}
+	return r.Ruling.Rule
 }
 
 func (r Request) by() string {

@@ -147,7 +147,7 @@ func (g *Gate) judge(ctx context.Context, c approvals.Call) (approvals.Decision,
 	if err != nil {
 		return refusal(c, noRecord), unavailable("look up standing of", c, err)
 	}
-	return approvals.Evaluate(c, standing), nil
+	return approvals.Evaluate(c, standing, approvals.Policy{}, nil, time.Now()), nil
 }
 
 // enter counts a caller in, unless the Gate is closed.

@@ -219,12 +219,12 @@ type scriptedGate struct {
 type readsPass struct{}
 
 func (readsPass) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
-	d := approvals.Evaluate(c, approvals.Standing{})
+	d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now())
 	return d, d.Effect != approvals.Ask, nil
 }
 
 func (g *scriptedGate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
-	d := approvals.Evaluate(c, approvals.Standing{})
+	d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now())
 	if d.Effect != approvals.Ask {
 		return d, nil
 	}

@@ -194,7 +194,7 @@ type askingGate struct {
 }
 
 func (g *askingGate) Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
-	d := approvals.Evaluate(c, approvals.Standing{})
+	d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now())
 	if d.Effect != approvals.Ask {
 		return d, nil
 	}

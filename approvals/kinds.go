@@ -1,0 +1,151 @@
+package approvals
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Kind is what a question is about.
+type Kind string
+
+// The kinds of question.
+const (
+	KindCall    Kind = "call"    // a tool call
+	KindCommand Kind = "command" // a tool call that runs commands or code
+	KindTool    Kind = "tool"    // a tool whose definition is new or has changed
+	KindApply   Kind = "apply"   // a workspace's changes, to the person's files
+	KindNetwork Kind = "network" // a host that a server wants to reach
+	KindInstall Kind = "install" // a package that a server wants installed
+	KindSecret  Kind = "secret"  // the use of a secret
+)
+
+// Kind is what a question about c is about.
+func (c Call) Kind() Kind {
+	if c.Class == Execute {
+		return KindCommand
+	}
+	return KindCall
+}
+
+// Subject is what a question that is not about a call is about: exactly one is set.
+type Subject struct {
+	Tool    *ToolChange    `json:"tool,omitempty"`
+	Apply   *Application   `json:"apply,omitempty"`
+	Network *NetworkAccess `json:"network,omitempty"`
+	Install *Installation  `json:"install,omitempty"`
+	Secret  *SecretUse     `json:"secret,omitempty"`
+}
+
+// ToolChange is a tool that is new, or defined otherwise than the person accepted it. Texts are the
+// server's own words, made visible; hostile.
+type ToolChange struct {
+	Tool     string         `json:"tool"`
+	Before   sandbox.Digest `json:"before,omitempty"` // the accepted pin; "" when it is new
+	After    sandbox.Digest `json:"after,omitempty"`  // the pin to be accepted; "" when it is gone
+	Diff     string         `json:"diff,omitempty"`   // unified
+	Findings []string       `json:"findings,omitempty"`
+}
+
+// Application is a workspace's changes as they are shown to the person.
+type Application struct {
+	Workspace sandbox.WorkspaceID `json:"workspace"`
+	Seen      sandbox.Mark        `json:"seen"`  // the state that was shown: what comes after it is not approved
+	Paths     []string            `json:"paths"` // absolute; none means everything that is not held
+}
+
+// NetworkAccess is a host that a server wants to reach, or has reached in a call that was let run
+// because it would not.
+type NetworkAccess struct {
+	Hosts []string `json:"hosts"` // host:port, or what else it reached
+	Call  CallID   `json:"call,omitempty"`
+	After bool     `json:"after,omitempty"` // it has happened: what is asked is whether the result may be used
+}
+
+// Installation is a package that a server wants installed.
+type Installation struct {
+	Package   string `json:"package"` // "npm:left-pad@1.3.0"
+	Integrity string `json:"integrity,omitempty"`
+}
+
+// SecretUse is a secret that a server wants to use towards hosts.
+type SecretUse struct {
+	Secret string   `json:"secret"` // its name
+	Hosts  []string `json:"hosts"`
+}
+
+// Kind is the kind of question s is the subject of; "" when it is none's, or several's.
+func (s Subject) Kind() Kind {
+	var kind Kind
+	for _, one := range [...]struct {
+		kind Kind
+		set  bool
+	}{
+		{KindTool, s.Tool != nil},
+		{KindApply, s.Apply != nil},
+		{KindNetwork, s.Network != nil},
+		{KindInstall, s.Install != nil},
+		{KindSecret, s.Secret != nil},
+	} {
+		switch {
+		case one.set && kind != "":
+			return ""
+		case one.set:
+			kind = one.kind
+		}
+	}
+	return kind
+}
+
+// fields are what is approved, in an order that never changes.
+func (s Subject) fields() []string {
+	switch s.Kind() { //nolint:exhaustive // calls have no subject
+	case KindTool:
+		return []string{s.Tool.Tool, string(s.Tool.Before), string(s.Tool.After), s.Tool.Diff}
+	case KindApply:
+		return append([]string{string(s.Apply.Workspace), string(s.Apply.Seen)}, s.Apply.Paths...)
+	case KindNetwork:
+		return append([]string{string(s.Network.Call), strconv.FormatBool(s.Network.After)}, s.Network.Hosts...)
+	case KindInstall:
+		return []string{s.Install.Package, s.Install.Integrity}
+	case KindSecret:
+		return append([]string{s.Secret.Secret}, s.Secret.Hosts...)
+	}
+	return nil
+}
+
+// Question is something to be asked of a person that is not about a call.
+type Question struct {
+	// About says who asks and which server it is about: Principal, Session, Server, Spec, Workspace,
+	// and in Sentence what is wanted, as the end of "NAME wants to …". Its ID and Tool stay empty.
+	About   Call
+	Subject Subject
+	Why     Decision // its rule and reason; the class is what a yes allows
+}
+
+// Binding is what exactly an approval of q approves: a digest over its kind, the principal, the
+// session, the server's name and definition, and all of its subject, each written with its length
+// before it. No call has the binding of a question that is none.
+func (q Question) Binding() sandbox.Digest {
+	h := sha256.New()
+	fields := q.Subject.fields()
+	for _, field := range append([]string{
+		"garita question binding 1",
+		string(q.Subject.Kind()),
+		strconv.Itoa(q.About.Principal.UID),
+		q.About.Principal.Client,
+		q.About.Principal.Token,
+		string(q.About.Session),
+		string(q.About.Server),
+		string(q.About.Spec),
+	}, fields...) {
+		writeField(h, []byte(field))
+	}
+	var count [8]byte
+	binary.BigEndian.PutUint64(count[:], uint64(len(fields)))
+	h.Write(count[:])
+	return sandbox.Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
+}
