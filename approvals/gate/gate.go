@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/grants"
 )
 
 // recorder writes down what is decided. What it returned nil for must survive the daemon's death,
@@ -23,11 +24,16 @@ type recorder interface {
 	RecordAsked(ctx context.Context, r approvals.Request) error
 	// RecordAnswered records how a question ended and the decision that follows, together.
 	RecordAnswered(ctx context.Context, r approvals.Request, d approvals.Decision) error
+	// RecordGranted is RecordAnswered for an answer that permits more, with the grant, together.
+	RecordGranted(ctx context.Context, r approvals.Request, d approvals.Decision, g approvals.Grant) error
+	// RecordRevoked records that a grant is no longer in force; NotFound.
+	RecordRevoked(ctx context.Context, id approvals.GrantID, by string, at time.Time) error
 	// Request finds a question that ended some time ago; NotFound.
 	Request(ctx context.Context, id approvals.RequestID) (approvals.Request, error)
 }
 
-// standings knows what is held against a tool.
+// standings knows what is held against a tool. It is asked about every call, so it has the answer
+// in memory.
 type standings interface {
 	Standing(ctx context.Context, c approvals.Call) (approvals.Standing, error)
 }
@@ -36,10 +42,14 @@ type standings interface {
 type Options struct {
 	Log       recorder
 	Standings standings
+	Policy    func() approvals.Policy // the person's rules, as they are now; nil means none
+	Grants    []approvals.Grant       // in force when the Gate begins
 
 	Wait       time.Duration // how long a question waits for its answer; 10 minutes
 	MaxPending int           // questions that may wait at once; 100
 	MaxSession int           // of one session; 20
+	PerSession int           // questions of one session a minute; 30
+	PerAgent   int           // of one agent; 60
 
 	// Changed is called after a question was asked or has ended. It must not block, and must not
 	// call the Gate. Nil is fine.
@@ -51,6 +61,8 @@ const (
 	defaultWait       = 10 * time.Minute
 	defaultMaxPending = 100
 	defaultMaxSession = 20
+	defaultPerSession = 30
+	defaultPerAgent   = 60
 )
 
 // recordTimeout bounds the writing down of a question's end after its caller has gone.
@@ -60,6 +72,9 @@ const recordTimeout = 5 * time.Second
 type Gate struct {
 	log        recorder
 	standings  standings
+	policy     func() approvals.Policy
+	grants     grants.Set
+	pace       pace
 	wait       time.Duration
 	maxPending int
 	maxSession int
@@ -69,6 +84,7 @@ type Gate struct {
 	closed  bool
 	pending map[approvals.RequestID]*question
 	ended   history
+	count   uint64         // of questions asked, which puts them in order
 	asked   chan struct{}  // closed and replaced when a question is asked
 	callers sync.WaitGroup // Authorize calls under way
 }
@@ -76,7 +92,8 @@ type Gate struct {
 // New returns a Gate by o.
 func New(o Options) *Gate {
 	g := &Gate{
-		log: o.Log, standings: o.Standings,
+		log: o.Log, standings: o.Standings, policy: o.Policy,
+		pace: newPace(orDefault(o.PerSession, defaultPerSession), orDefault(o.PerAgent, defaultPerAgent)),
 		wait: o.Wait, maxPending: o.MaxPending, maxSession: o.MaxSession,
 		changed: o.Changed,
 		pending: make(map[approvals.RequestID]*question),
@@ -85,16 +102,25 @@ func New(o Options) *Gate {
 	if g.wait <= 0 {
 		g.wait = defaultWait
 	}
-	if g.maxPending <= 0 {
-		g.maxPending = defaultMaxPending
+	g.maxPending = orDefault(g.maxPending, defaultMaxPending)
+	g.maxSession = orDefault(g.maxSession, defaultMaxSession)
+	for _, grant := range o.Grants {
+		g.grants.Add(grant)
 	}
-	if g.maxSession <= 0 {
-		g.maxSession = defaultMaxSession
+	if g.policy == nil {
+		g.policy = func() approvals.Policy { return approvals.Policy{} }
 	}
 	if g.changed == nil {
 		g.changed = func(approvals.RequestID) {}
 	}
 	return g
+}
+
+func orDefault(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
 }
 
 // Authorize decides c and records the decision before it returns; where the policy asks, it waits
@@ -141,13 +167,13 @@ func stopping(c approvals.Call) (approvals.Decision, error) {
 	return refusal(c, "Garita is stopping."), fmt.Errorf("authorize %s: garita is stopping: %w", c.Tool, errdefs.ErrUnavailable)
 }
 
-// judge says what the policy makes of c.
+// judge says what the policy and what was permitted before make of c.
 func (g *Gate) judge(ctx context.Context, c approvals.Call) (approvals.Decision, error) {
 	standing, err := g.standings.Standing(ctx, c)
 	if err != nil {
 		return refusal(c, noRecord), unavailable("look up standing of", c, err)
 	}
-	return approvals.Evaluate(c, standing, approvals.Policy{}, nil, time.Now()), nil
+	return approvals.Evaluate(c, standing, g.policy(), &g.grants, time.Now()), nil
 }
 
 // enter counts a caller in, unless the Gate is closed.

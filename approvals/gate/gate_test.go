@@ -22,6 +22,8 @@ type log struct {
 	decided  []approvals.Decision
 	asked    map[approvals.RequestID]approvals.Request
 	answered map[approvals.RequestID]approvals.Request
+	granted  []approvals.Grant
+	revoked  []approvals.GrantID
 	slow     time.Duration // of every write
 }
 
@@ -59,6 +61,17 @@ func (l *log) RecordAnswered(_ context.Context, r approvals.Request, d approvals
 	return l.write(func() { l.answered[r.ID], l.decided = r, append(l.decided, d) })
 }
 
+func (l *log) RecordGranted(ctx context.Context, r approvals.Request, d approvals.Decision, g approvals.Grant) error {
+	if err := l.RecordAnswered(ctx, r, d); err != nil {
+		return err
+	}
+	return l.write(func() { l.granted = append(l.granted, g) })
+}
+
+func (l *log) RecordRevoked(_ context.Context, id approvals.GrantID, _ string, _ time.Time) error {
+	return l.write(func() { l.revoked = append(l.revoked, id) })
+}
+
 func (l *log) Request(_ context.Context, id approvals.RequestID) (approvals.Request, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +102,7 @@ func (s standing) Standing(context.Context, approvals.Call) (approvals.Standing,
 
 func aCall(class approvals.Class) approvals.Call {
 	return approvals.Call{
-		ID: "c1", Session: "s1", Principal: approvals.Principal{UID: 1000}, Server: "files", Tool: "write_file", Pin: "sha256:pin",
+		ID: "c1", Session: "s1", Principal: approvals.Principal{UID: 1000}, Server: "files", Spec: "sha256:spec", Tool: "write_file", Pin: "sha256:pin",
 		Class: class, Arguments: []byte(`{"path":"a.txt"}`),
 	}
 }
@@ -537,7 +550,7 @@ func TestAwaitAndChanged(t *testing.T) {
 // TestEverythingAtOnce races answers, cancels and expiry over many questions: each ends once, and
 // what was allowed is what is on record as approved.
 func TestEverythingAtOnce(t *testing.T) {
-	bubble(t, Options{Wait: 50 * time.Millisecond, MaxPending: 1000, MaxSession: 1000}, func(t *testing.T, g *Gate, l *log) {
+	bubble(t, Options{Wait: 50 * time.Millisecond, MaxPending: 1000, MaxSession: 1000, PerSession: 1000, PerAgent: 1000}, func(t *testing.T, g *Gate, l *log) {
 		var calls []*asking
 		var racers sync.WaitGroup
 		for i := range 200 {

@@ -32,3 +32,14 @@ func (h *history) find(id approvals.RequestID) (approvals.Request, bool) {
 	}
 	return approvals.Request{}, false
 }
+
+// all is what is kept, the oldest first.
+func (h *history) all() []approvals.Request {
+	var list []approvals.Request
+	for i := range remembered {
+		if r := h.last[(h.next+i)%remembered]; r.ID != "" {
+			list = append(list, r)
+		}
+	}
+	return list
+}

@@ -21,6 +21,7 @@ type question struct {
 	done    chan struct{} // closed once the end is on record
 	session approvals.SessionID
 	expires time.Time
+	place   uint64 // among all questions; what was asked first is shown first
 
 	ending sync.Mutex // held while an end is written down, so that there is one end
 
@@ -30,11 +31,13 @@ type question struct {
 
 // ask puts c to a person and waits.
 func (g *Gate) ask(ctx context.Context, c approvals.Call, why approvals.Decision) (approvals.Decision, error) {
-	q := g.newQuestion(ctx, c, why)
+	asked := c
+	asked.Arguments = bytes.Clone(c.Arguments)
+	q := g.newQuestion(ctx, approvals.Request{Kind: c.Kind(), Binding: c.Binding(), Call: asked, Why: why})
 	defer q.cancel()
 
-	if full := g.admit(q); full != "" {
-		why.Effect, why.Rule, why.Reason = approvals.Deny, "queue limit", full
+	if rule, full := g.admit(q); full != "" {
+		why.Effect, why.Rule, why.Reason = approvals.Deny, rule, full
 		return g.record(ctx, c, why)
 	}
 	if err := g.log.RecordAsked(ctx, q.r); err != nil {
@@ -42,18 +45,19 @@ func (g *Gate) ask(ctx context.Context, c approvals.Call, why approvals.Decision
 		return refusal(c, noRecord), unavailable("record question about", c, err)
 	}
 	g.publish(q)
-	return g.await(q, c)
+	g.reconsider(q) // what was permitted while it was written down covers it too
+	if err := g.await(q); err != nil {
+		return refusal(c, noRecord), err
+	}
+	return decided(g.request(q), c)
 }
 
-func (g *Gate) newQuestion(ctx context.Context, c approvals.Call, why approvals.Decision) *question {
-	c.Arguments = bytes.Clone(c.Arguments)
+func (g *Gate) newQuestion(ctx context.Context, r approvals.Request) *question {
 	now := time.Now()
-	q := &question{done: make(chan struct{}), session: c.Session, expires: now.Add(g.wait)}
+	q := &question{done: make(chan struct{}), session: r.Call.Session, expires: now.Add(g.wait)}
 	q.ctx, q.cancel = context.WithCancel(ctx)
-	q.r = approvals.Request{
-		ID: newRequestID(), Binding: c.Binding(), Call: c, Why: why,
-		Asked: now, Expires: q.expires, Outcome: approvals.Pending,
-	}
+	r.ID, r.Asked, r.Expires, r.Outcome = newRequestID(), now, q.expires, approvals.Pending
+	q.r = r
 	return q
 }
 
@@ -64,12 +68,18 @@ func newRequestID() approvals.RequestID {
 	return approvals.RequestID("r" + hex.EncodeToString(b[:]))
 }
 
-// admit takes a place in the queue for q, or says why there is none.
-func (g *Gate) admit(q *question) (full string) {
+// The rules by which nobody is asked.
+const (
+	ruleQueue = "queue limit"
+	rulePace  = "question limit"
+)
+
+// admit takes a place in the queue for q, or says why there is none, and by which rule.
+func (g *Gate) admit(q *question) (rule, full string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return "Garita is stopping."
+		return ruleQueue, "Garita is stopping."
 	}
 	ofSession := 0
 	for _, other := range g.pending {
@@ -79,12 +89,17 @@ func (g *Gate) admit(q *question) (full string) {
 	}
 	switch {
 	case ofSession >= g.maxSession:
-		return fmt.Sprintf("%d questions of this session already wait for an answer; ask again when some are answered.", ofSession)
+		return ruleQueue, fmt.Sprintf("%d questions of this session already wait for an answer; ask again when some are answered.", ofSession)
 	case len(g.pending) >= g.maxPending:
-		return fmt.Sprintf("%d questions already wait for an answer; ask again when some are answered.", len(g.pending))
+		return ruleQueue, fmt.Sprintf("%d questions already wait for an answer; ask again when some are answered.", len(g.pending))
 	}
+	if full := g.pace.take(q.r.Call, time.Now()); full != "" {
+		return rulePace, full
+	}
+	g.count++
+	q.place = g.count
 	g.pending[q.r.ID] = q
-	return ""
+	return "", ""
 }
 
 // publish lets q be seen and answered.
@@ -112,9 +127,8 @@ func (g *Gate) request(q *question) approvals.Request {
 	return q.r
 }
 
-// await waits for q's end, ends it itself when its time or its caller runs out, and returns the
-// decision that is on record.
-func (g *Gate) await(q *question, c approvals.Call) (approvals.Decision, error) {
+// await waits for q's end, and ends it itself when its time or its caller runs out.
+func (g *Gate) await(q *question) error {
 	timer := time.NewTimer(time.Until(q.expires))
 	defer timer.Stop()
 
@@ -122,14 +136,14 @@ func (g *Gate) await(q *question, c approvals.Call) (approvals.Decision, error) 
 	select {
 	case <-q.done:
 	case <-timer.C:
-		_, err = g.end(q, approvals.Request.Expire)
+		_, err = g.end(q, approvals.Request.Expire, nil)
 	case <-q.ctx.Done():
-		_, err = g.end(q, approvals.Request.Withdraw)
+		_, err = g.end(q, approvals.Request.Withdraw, nil)
 	}
 	if err != nil && !errdefs.IsFailedPrecondition(err) {
-		return refusal(c, noRecord), unavailable("record end of question about", c, err)
+		return unavailable("record end of question about", g.request(q).Call, err)
 	}
-	return decided(g.request(q), c)
+	return nil
 }
 
 // decided is the decision of an ended question, refused if c is no longer what was approved.
@@ -141,10 +155,14 @@ func decided(r approvals.Request, c approvals.Call) (approvals.Decision, error) 
 	return r.Decision(), nil
 }
 
+// step is a way out of Pending.
+type step func(approvals.Request, time.Time) (approvals.Request, error)
+
 // end moves q out of pending by step and writes that down; only then is the end there to be seen.
 // When it cannot be written an answer is as if not given, while a question whose caller or time has
-// run out is over all the same, and denied. It returns the request as it now is.
-func (g *Gate) end(q *question, step func(approvals.Request, time.Time) (approvals.Request, error)) (approvals.Request, error) {
+// run out is over all the same, and denied. It returns the request as it now is. grant is what was
+// permitted with it, nil for nothing.
+func (g *Gate) end(q *question, step step, grant *approvals.Grant) (approvals.Request, error) {
 	q.ending.Lock()
 	defer q.ending.Unlock()
 
@@ -153,17 +171,26 @@ func (g *Gate) end(q *question, step func(approvals.Request, time.Time) (approva
 	if err != nil || r.Outcome == was.Outcome { // it had ended before
 		return was, err
 	}
-	answered := r.Outcome == approvals.Approved || r.Outcome == approvals.Denied
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.ctx), recordTimeout)
 	defer cancel()
-	if err := g.log.RecordAnswered(ctx, r, r.Decision()); err != nil {
-		if !answered {
+	if err := g.recordEnd(ctx, r, grant); err != nil {
+		if r.Outcome == approvals.Expired || r.Outcome == approvals.Withdrawn {
 			g.settle(q, r)
 		}
 		return was, err
 	}
+	if grant != nil {
+		g.grants.Add(*grant)
+	}
 	g.settle(q, r)
 	return r, nil
+}
+
+func (g *Gate) recordEnd(ctx context.Context, r approvals.Request, grant *approvals.Grant) error {
+	if grant != nil {
+		return g.log.RecordGranted(ctx, r, r.Decision(), *grant)
+	}
+	return g.log.RecordAnswered(ctx, r, r.Decision())
 }
 
 // settle makes r the end of q. q.ending is held.
