@@ -75,9 +75,6 @@ func refuse(c Call, s Standing) (Decision, bool) {
 
 // byPolicy is what the person's own rules say; ruled is false where they say nothing.
 func byPolicy(c Call, p Policy, risk string, now time.Time) (d Decision, ruled bool) {
-	if len(p.Rules) == 0 {
-		return Decision{}, false
-	}
 	r, found := p.Match(c, now)
 	if !found {
 		return Decision{}, false

@@ -14,6 +14,9 @@ import (
 type Policy struct {
 	Rules  []Rule
 	Digest sandbox.Digest // of the file's bytes; "" for the zero Policy
+	// Projects are the rules a person accepted with folders, a list for each. Within a list the first
+	// that matches counts; it decides where none of Rules does, and else can only make stricter.
+	Projects [][]Rule
 	// ReadsAsk takes the default policy's leave from reads: what no rule matches asks. It stands in
 	// for a file that could not be read when nothing was in force before.
 	ReadsAsk bool
@@ -61,14 +64,37 @@ const (
 	PartWhen      Part = "when"
 )
 
-// Match finds the first rule that matches c. It is pure, and false where none does.
+// Match finds the rule that decides about c. It is pure, and false where none does.
 func (p Policy) Match(c Call, now time.Time) (Rule, bool) {
-	for _, r := range p.Rules {
+	found, ok := first(p.Rules, c, now)
+	for _, rules := range p.Projects {
+		r, matches := first(rules, c, now)
+		if matches && (!ok || r.Effect.strictness() > found.Effect.strictness()) {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}
+
+func first(rules []Rule, c Call, now time.Time) (Rule, bool) {
+	for _, r := range rules {
 		if r.Matches(c, now) {
 			return r, true
 		}
 	}
 	return Rule{}, false
+}
+
+// strictness orders effects; what is none counts as Deny.
+func (e Effect) strictness() int {
+	switch e {
+	case Allow:
+		return 0
+	case Ask:
+		return 1
+	default:
+		return 2
+	}
 }
 
 // Matches says whether r is about c.

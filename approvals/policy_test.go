@@ -115,3 +115,34 @@ func TestTheFirstRuleDecides(t *testing.T) {
 		t.Error("the zero policy matched")
 	}
 }
+
+func TestAProjectsRulesOnlyNarrow(t *testing.T) {
+	rules := func(e ...Effect) []Rule {
+		var out []Rule
+		for _, e := range e {
+			out = append(out, Rule{Effect: e})
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		own      []Rule
+		projects [][]Rule
+		want     Effect // "" where no rule matches
+	}{
+		"nothing says anything":                     {nil, [][]Rule{nil}, ""},
+		"only the project":                          {nil, [][]Rule{rules(Ask)}, Ask},
+		"a project asks about what passes":          {rules(Allow), [][]Rule{rules(Ask)}, Ask},
+		"a project cannot ask about what is denied": {rules(Deny), [][]Rule{rules(Ask)}, Deny},
+		"a project cannot allow what asks":          {rules(Ask), [][]Rule{rules(Allow)}, Ask},
+		"the first of a project counts":             {nil, [][]Rule{rules(Allow, Deny)}, Allow},
+		"the strictest of two projects counts":      {nil, [][]Rule{rules(Ask), rules(Deny), rules(Allow)}, Deny},
+		"what is no effect is as strict as deny":    {rules(Ask), [][]Rule{rules("")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := Policy{Rules: tt.own, Projects: tt.projects}.Match(Call{}, time.Time{})
+			if r.Effect != tt.want {
+				t.Errorf("got %q, want %q", r.Effect, tt.want)
+			}
+		})
+	}
+}
