@@ -37,6 +37,14 @@ const (
 	AccessRefused         Kind = "access.refused" // foreign Host, Origin, or no session
 	TokenCreated          Kind = "token.created"
 	TokenRevoked          Kind = "token.revoked"
+	// RecordDropped: the oldest events are let go, so that the record keeps to its bounds. It says which, and
+	// that is what makes their absence no damage.
+	RecordDropped Kind = "record.dropped"
+	// DiskLow and DiskRecovered: there was too little room left to keep more than the record needs, and again enough.
+	DiskLow       Kind = "disk.low"
+	DiskRecovered Kind = "disk.recovered"
+	// ServerUnhealthy: a server writes the same thing over and over.
+	ServerUnhealthy Kind = "server.unhealthy"
 )
 
 // Event is one line of the audit log. Seq counts from 1 without gaps; Hash covers every other
@@ -94,7 +102,10 @@ type Demotion struct {
 	Tool   string
 	Reason string
 	Call   approvals.CallID // the call that showed it
-	At     time.Time
+	// Principal and Session are the call's. They stand in the event, and are not found again.
+	Principal approvals.Principal
+	Session   approvals.SessionID
+	At        time.Time
 }
 
 // Workspace is one agent's overlay of one server's folders, remembered across runs.
@@ -119,4 +130,29 @@ type Verification struct {
 	Bad     int64  // Seq of the first event that is wrong or missing; 0 when OK
 	Problem string // one sentence naming the event and the fault
 	Notice  string // such as: the signing key lies in a file
+	Dropped Dropped
+}
+
+// Dropped is what has been let go of the record's beginning; the zero Dropped is nothing.
+type Dropped struct {
+	Upto int64     // Seq of the newest event dropped
+	At   time.Time // when it was last done
+	Why  string    // a sentence, for a person
+}
+
+// Retention bounds the record. What is over a bound is dropped from its beginning, in signed segments.
+// The zero value of a field is no bound.
+type Retention struct {
+	Size int64         // bytes of the database
+	Keep time.Duration // age of an event
+	// Free is how many bytes the disk should have left. Below it, calls are recorded with little more than
+	// their digests, and Space says so.
+	Free int64
+}
+
+// Space is whether there is room for the record on its disk.
+type Space struct {
+	Size int64 // bytes of the record
+	Free int64 // bytes left on its disk
+	Low  bool  // less than there should be
 }

@@ -109,7 +109,7 @@ func (s *Store) commitCall(ctx context.Context, durable bool, events []placed, f
 	if err := s.file.write(next); err != nil {
 		return err
 	}
-	if s.checkpoints.consider(s.readers, s.foldRest) {
+	if s.checkpoints.consider(s.readers, s.tidy) {
 		_ = s.w.hold() // anew, at the newest event: what it holds is not folded in
 	}
 	return nil

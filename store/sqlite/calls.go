@@ -24,6 +24,7 @@ const insertCall = `INSERT INTO calls (pos, id, seq, server, class, answer, outc
 const (
 	argumentsDecided  = 4 << 10 // enough to tell what a call was that never ended
 	argumentsFinished = 64 << 10
+	argumentsLow      = 256 // while the disk is low
 )
 
 // liveCall is a call that has not ended, and how its events begin.
@@ -56,7 +57,7 @@ func mustLast(d approvals.Decision) bool {
 
 // decided is the event of d, and c as it tells of it, for the call's other events.
 func (s *Store) decided(c approvals.Call, d approvals.Decision) (placed, jsontext.Value, error) {
-	wire, err := encode(s.toWire(c, argumentsDecided))
+	wire, err := encode(s.toWire(c, s.most(argumentsDecided)))
 	if err != nil {
 		return placed{}, nil, err
 	}
@@ -69,6 +70,14 @@ func (s *Store) decided(c approvals.Call, d approvals.Decision) (placed, jsontex
 		wire = nil // the end keeps more of them
 	}
 	return placed{Event: about(c, store.CallDecided, body)}, wire, nil
+}
+
+// most is how many bytes of arguments are kept: few while the disk is low.
+func (s *Store) most(limit int) int {
+	if s.low.Load() {
+		return argumentsLow
+	}
+	return limit
 }
 
 // join is the body of call.decided, or of call.finished with what the end adds, from its parts.
@@ -149,7 +158,7 @@ func (s *Store) wireOf(c approvals.Call) jsontext.Value {
 func (s *Store) finished(r store.CallRecord, wire jsontext.Value) (placed, error) {
 	var err error
 	if wire == nil {
-		if wire, err = encode(s.toWire(r.Call, argumentsFinished)); err != nil {
+		if wire, err = encode(s.toWire(r.Call, s.most(argumentsFinished))); err != nil {
 			return placed{}, err
 		}
 	}

@@ -60,4 +60,10 @@ func (s *Store) foldRest() {
 	_ = s.w.hold() // if it fails, writes are merely slower
 }
 
+// tidy is done when a checkpoint is due, beside the appends.
+func (s *Store) tidy() {
+	s.foldRest()
+	_ = s.Trim(context.Background()) // if it fails, the next one tries again
+}
+
 func (c *checkpointer) wait() { c.done.Wait() }

@@ -31,7 +31,7 @@ func (s *Store) Demote(ctx context.Context, d store.Demotion) error {
 	if _, already := s.demoted[k]; already {
 		return nil
 	}
-	events := [...]placed{{Event: store.Event{Kind: store.ToolDemoted, At: d.At, Server: d.Server, Call: d.Call, Body: body}}}
+	events := [...]placed{{Event: store.Event{Kind: store.ToolDemoted, At: d.At, Principal: d.Principal, Session: d.Session, Server: d.Server, Call: d.Call, Body: body}}}
 	err = s.commit(ctx, true, events[:], func(ctx context.Context) error {
 		_, err := s.w.conn.ExecContext(ctx, "INSERT INTO demotions (server, tool, reason, call, at) VALUES (?, ?, ?, ?, ?)",
 			string(d.Server), d.Tool, d.Reason, string(d.Call), d.At.UnixMicro())

@@ -139,13 +139,18 @@ func scanMention(row scanner) (m mention, err error) {
 func (w *writer) number(ctx context.Context, key string) (int64, error) {
 	var b []byte
 	err := w.conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&b)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && len(b) != 8 {
+	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
+	return toNumber(b), err
+}
+
+// toNumber is a number from meta; 0 when it is none.
+func toNumber(b []byte) int64 {
+	if len(b) != 8 {
+		return 0
 	}
-	return int64(binary.BigEndian.Uint64(b)), nil
+	return int64(binary.BigEndian.Uint64(b))
 }
 
 func (w *writer) setNumber(ctx context.Context, key string, n int64) error {

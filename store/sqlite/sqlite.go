@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
@@ -53,9 +54,14 @@ type Store struct {
 
 	scratch []byte // for hashing
 
-	live        map[approvals.CallID]liveCall // calls that have not ended
-	demoted     map[toolKey]store.Demotion
-	indexing    indexing
+	live      map[approvals.CallID]liveCall // calls that have not ended
+	demoted   map[toolKey]store.Demotion
+	indexing  indexing
+	retention store.Retention
+	low       atomic.Bool // the disk has less room than it should
+
+	trimming    sync.Mutex // held while the record is brought within its bounds
+	diskFree    func(folder string) (int64, error)
 	tokens      tokens // has its own lock
 	checkpoints checkpointer
 }
@@ -83,7 +89,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, keyFile: o.KeyFile, redact: o.Redact, key: k, file: file,
-		live: make(map[approvals.CallID]liveCall),
+		live: make(map[approvals.CallID]liveCall), diskFree: diskFree,
 	}
 	if err := s.open(ctx, h, found); err != nil {
 		return nil, errors.Join(fmt.Errorf("open record %s: %w", path, err), s.release())

@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"database/sql"
 	"fmt"
+
+	"github.com/garita-dev/garita/store"
 )
 
 // verifier goes through a log and stops at the first thing that is wrong.
@@ -13,6 +15,7 @@ type verifier struct {
 	public  ed25519.PublicKey
 	anchors map[int64]anchor // by event
 
+	base    int64 // the event before the first there is
 	good    int64 // events that verified
 	last    placed
 	signed  int64 // the event of the last anchor met
@@ -20,6 +23,9 @@ type verifier struct {
 
 	bad     int64
 	problem string
+	dropped store.Dropped
+	held    []wireHeld     // the tools demoted when that was done
+	demoted []demotedEvent // the tools demoted by events there are
 }
 
 // fault marks event seq as the first one wrong or missing, unless an earlier one is known.
@@ -38,15 +44,29 @@ func (v *verifier) events(ctx context.Context, tx *sql.Tx) error {
 	}
 	defer rows.Close()
 	v.last.own = v.head.id.genesis()
-	for rows.Next() && v.problem == "" {
+	for first := true; rows.Next() && v.problem == ""; first = false {
 		e, err := scanEvent(rows)
 		if err != nil {
 			v.fault(v.last.Seq+1, "it cannot be read (%v).", err)
 			return nil
 		}
+		if first {
+			v.begin(e)
+		}
 		v.event(e)
 	}
 	return rows.Err()
+}
+
+// begin finds what the first event there is follows from: the log's own beginning, or the anchor up
+// to which everything was dropped. Whether it was, the record must say later on.
+func (v *verifier) begin(first placed) {
+	a, ok := v.anchors[first.Seq-1]
+	if first.Seq <= 1 || !ok || !a.verify(v.head.id, v.public) {
+		return
+	}
+	v.base, v.signed = a.seq, a.seq
+	v.last.Seq, v.last.own = a.seq, a.hash
 }
 
 // event checks the next event.
@@ -72,7 +92,31 @@ func (v *verifier) event(e placed) {
 	if v.problem == "" {
 		v.last = e
 		v.good++
+		v.read(e)
 	}
+}
+
+// read takes from a good event what the rest is checked by.
+func (v *verifier) read(e placed) {
+	switch e.Kind {
+	case store.RecordDropped:
+		var w wireDropped
+		if decode(e.Body, &w) == nil && w.Upto > v.dropped.Upto {
+			v.dropped = store.Dropped{Upto: w.Upto, At: e.At, Why: w.Why}
+			v.held = w.Held
+		}
+	case store.ToolDemoted:
+		var w wireDemoted
+		if decode(e.Body, &w) == nil {
+			v.demoted = append(v.demoted, demotedEvent{e.Seq, wireHeld{string(e.Server), w.Tool}})
+		}
+	}
+}
+
+// demotedEvent is a tool.demoted event.
+type demotedEvent struct {
+	seq int64
+	wireHeld
 }
 
 // anchor checks the anchor of e, if it has one.
@@ -94,6 +138,9 @@ func (v *verifier) anchor(e placed) {
 // end checks that the log ends where it should.
 func (v *verifier) end() {
 	h := v.head
+	if v.base > v.dropped.Upto {
+		v.fault(v.dropped.Upto+1, "it is missing, and nothing in the record says that it was dropped.")
+	}
 	if v.problem == "" && v.last.Seq < h.seq {
 		v.fault(v.last.Seq+1, "it is missing; the log was cut, it went on to %d.", h.seq)
 	}

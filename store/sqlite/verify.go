@@ -31,10 +31,13 @@ func (s *Store) Verify(ctx context.Context) (store.Verification, error) {
 		return store.Verification{}, unavailable("verify record", err)
 	}
 	check.end()
+	if err := check.tables(ctx, tx); err != nil {
+		return store.Verification{}, unavailable("verify record", err)
+	}
 	check.file(file)
 	return store.Verification{
 		Records: check.good, OK: check.problem == "", Bad: check.bad, Problem: check.problem,
-		Notice: fmt.Sprintf(keyNotice, s.keyFile),
+		Notice: fmt.Sprintf(keyNotice, s.keyFile), Dropped: check.dropped,
 	}, nil
 }
 
