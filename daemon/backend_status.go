@@ -28,6 +28,9 @@ func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 	}
 	s.OK = engine.name == engineReady && d.config.Problem() == nil
 	s.Sentence = sentence(s)
+	if s.Sentence == running && d.config.Problem() != nil {
+		s.Sentence = "Settings are not in force as they stand"
+	}
 	return s, nil
 }
 
@@ -42,8 +45,10 @@ func sentence(s api.Status) string {
 	case s.Waiting > 1:
 		return fmt.Sprintf("%d requests wait for you", s.Waiting)
 	}
-	return "Everything is running"
+	return running
 }
+
+const running = "Everything is running"
 
 func (d *Daemon) warnings() []string {
 	var w []string

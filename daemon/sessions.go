@@ -195,11 +195,18 @@ func (d *Daemon) configured(name string) (sandbox.Server, error) {
 	server, ok := d.config.Server(n)
 	if !ok {
 		return sandbox.Server{}, &api.Problem{
-			Code: "not_found", Title: fmt.Sprintf("There is no server named %q", name),
-			Detail: "It is neither in servers.yaml nor was it imported.", Next: "garita server list",
+			Code: "not_found", Title: fmt.Sprintf("There is no server named %q", name), Detail: d.whyUnknown(), Next: "garita server list",
 		}
 	}
 	return server, nil
+}
+
+// whyUnknown says why a server may not be known.
+func (d *Daemon) whyUnknown() string {
+	if problem := d.config.Problem(); problem != nil {
+		return "The settings are not in force as they stand: " + problem.Error()
+	}
+	return "It is neither in servers.yaml nor was it imported."
 }
 
 // checkedFolders are the folders a person named, if each may enter a sandbox.

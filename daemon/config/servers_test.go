@@ -245,3 +245,17 @@ func FuzzParseServers(f *testing.F) {
 		}
 	})
 }
+
+func TestValuesOfAnotherKindAreToldInAYamlAuthorsWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"run: {x: y}":         "servers.yaml:4: a mapping stands where text is expected",
+		"tools: [a]":          "servers.yaml:4: sequence was used where mapping is expected",
+		"limits: {pids: {}}":  "servers.yaml:4: a mapping stands where a number is expected",
+		"folders: everything": "servers.yaml:4: string was used where sequence is expected",
+	} {
+		_, err := ParseServers("servers.yaml", []byte("version: 1\nservers:\n  a:\n    "+text+"\n"), testGuard)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/containerd/errdefs"
@@ -56,7 +57,30 @@ func problem(file string, err error) error {
 			p.Line = tok.Position.Line
 		}
 	}
+	var kind *yaml.TypeError
+	if errors.As(err, &kind) {
+		p.Message = fmt.Sprintf("%s stands where %s is expected", inWords(kind.SrcType), inWords(kind.DstType))
+	}
 	return p
+}
+
+// inWords says what a YAML author calls values of t.
+func inWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return inWords(t.Elem())
+	case reflect.Map, reflect.Struct:
+		return "a mapping"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "text"
+	}
+	return "another value"
 }
 
 // lines finds where keys stand in a file that has been decoded.
