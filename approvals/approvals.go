@@ -72,6 +72,8 @@ type Call struct {
 	// Continues is the interrupted call that this one takes up: exactly the same call, let through
 	// before, with the client's answers to what the server asked in between. Set by the gateway alone.
 	Continues CallID `json:"continues,omitempty"`
+	// Traceparent is the caller's span, as W3C Trace Context writes it, or "". It is for exports of the record alone.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Outcome is how a Decision came about, where a person was asked.

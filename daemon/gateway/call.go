@@ -76,7 +76,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 		ID: newCallID(), Session: s.ID, Principal: s.Principal, Label: s.label(), Server: s.Server.Name, Spec: s.Spec,
 		Instance: s.link().runs(), Workspace: s.Workspace, Mode: s.mode(), External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
 		Pin: t.pin, // none for a tool that was never listed: that is denied
-		At:  time.Now().UTC(),
+		At:  time.Now().UTC(), Traceparent: tc.Traceparent,
 	}
 	call.Class, call.ClassWhy, call.Sentence = t.describe(tc.Arguments)
 	call.Sentence = s.shortened(call.Sentence)

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -27,6 +28,7 @@ type ToolCall struct {
 	Name          string
 	Arguments     jsontext.Value // the sender's bytes; nil when absent
 	ProgressToken jsontext.Value // nil when absent
+	Traceparent   string         // the caller's span, as W3C Trace Context writes it; "" when there is none, or no such thing
 }
 
 // ParseToolCall reads the params of tools/call. The error is a *ParseError.
@@ -42,11 +44,17 @@ func ParseToolCall(params jsontext.Value) (ToolCall, error) {
 	if c.Arguments != nil && c.Arguments.Kind() != '{' {
 		return ToolCall{}, &ParseError{Code: CodeInvalidParams, Why: `"arguments" is not an object`}
 	}
-	if meta, err := Members(members["_meta"], "progressToken"); err == nil {
+	if meta, err := Members(members["_meta"], "progressToken", "traceparent"); err == nil {
 		c.ProgressToken = meta["progressToken"]
+		if t := Text(meta["traceparent"]); traceparent.MatchString(t) {
+			c.Traceparent = t
+		}
 	}
 	return c, nil
 }
+
+// traceparent is version, trace, span and flags. Nothing else is kept: it is foreign text.
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // Cancelled is the id that a cancelled notification names, or "".
 func Cancelled(params jsontext.Value) ID {

@@ -186,3 +186,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestParseToolCallTakesOnlyATraceparentThatIsOne(t *testing.T) {
+	const good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for in, want := range map[string]string{
+		`"` + good + `"`:   good,
+		`"` + good + `-x"`: "",
+		`"00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"`: "",
+		`"` + good + `\n"`: "",
+		`null`:             "",
+		`7`:                "",
+		`{"a":1}`:          "",
+	} {
+		c, err := ParseToolCall([]byte(`{"name":"w","_meta":{"traceparent":` + in + `}}`))
+		if err != nil || c.Traceparent != want {
+			t.Errorf("%s: got %q, %v, want %q", in, c.Traceparent, err, want)
+		}
+	}
+}

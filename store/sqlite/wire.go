@@ -35,6 +35,9 @@ type wireCall struct {
 	Sentence      string                `json:"sentence,omitempty"`
 	Arguments     jsontext.Value        `json:"arguments,omitempty"` // redacted and bounded
 	ArgumentsSize int                   `json:"arguments_size"`      // bytes, as sent
+	Sensitive     string                `json:"sensitive,omitempty"`
+	External      bool                  `json:"external,omitempty"`
+	Traceparent   string                `json:"traceparent,omitempty"`
 	Continues     approvals.CallID      `json:"continues,omitempty"` // the interrupted call that this one takes up
 }
 
@@ -47,6 +50,8 @@ type wireDecision struct {
 	Outcome approvals.Outcome   `json:"outcome,omitempty"`
 	By      string              `json:"by,omitempty"`
 	Waited  int64               `json:"waited_us,omitempty"`
+	Grants  approvals.GrantIDs  `json:"grants,omitempty"`
+	Collect bool                `json:"collect,omitempty"`
 }
 
 // wireDecided is the body of call.decided.
@@ -70,6 +75,8 @@ type wireEnd struct {
 	ResultDigest sandbox.Digest     `json:"result_digest,omitempty"`
 	ResultSize   int64              `json:"result_size"`
 	Changes      []sandbox.Change   `json:"changes,omitempty"`
+	Hosts        []string           `json:"hosts,omitempty"`
+	Kept         []string           `json:"artefacts,omitempty"` // paths on the host
 	Shared       []approvals.CallID `json:"shared,omitempty"`
 	Findings     []string           `json:"findings,omitempty"`
 }
@@ -82,6 +89,8 @@ type wireAsked struct {
 	Expires time.Time           `json:"expires"`
 	Why     wireDecision        `json:"why"`
 	Call    wireCall            `json:"call"`
+	Kind    approvals.Kind      `json:"kind,omitempty"`
+	Subject approvals.Subject   `json:"subject,omitzero"`
 }
 
 // wireAnswered is the body of approval.answered.
@@ -91,6 +100,7 @@ type wireAnswered struct {
 	Outcome approvals.Outcome   `json:"outcome"`
 	By      string              `json:"by,omitempty"`
 	Waited  int64               `json:"waited_us"`
+	Rule    string              `json:"rule,omitempty"` // that covered or overruled it
 }
 
 // wireDemoted is the body of tool.demoted.
@@ -123,6 +133,7 @@ func (s *Store) toWire(c approvals.Call, limit int) wireCall {
 		Label: clip(c.Label), Server: c.Server, Spec: c.Spec, Instance: c.Instance, Workspace: c.Workspace,
 		Mode: c.Mode, Tool: clip(c.Tool), Pin: c.Pin, Class: c.Class, ClassWhy: clip(c.ClassWhy),
 		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments), Continues: c.Continues,
+		Sensitive: clip(c.Sensitive), External: c.External, Traceparent: c.Traceparent,
 	}
 }
 
@@ -132,6 +143,7 @@ func (w wireCall) call() approvals.Call {
 		Label: w.Label, Server: w.Server, Spec: w.Spec, Instance: w.Instance, Workspace: w.Workspace,
 		Mode: w.Mode, Tool: w.Tool, Pin: w.Pin, Class: w.Class, ClassWhy: w.ClassWhy,
 		Sentence: w.Sentence, Arguments: w.Arguments, Continues: w.Continues,
+		Sensitive: w.Sensitive, External: w.External, Traceparent: w.Traceparent,
 	}
 }
 
@@ -139,6 +151,7 @@ func toWireDecision(d approvals.Decision) wireDecision {
 	return wireDecision{
 		Effect: d.Effect, Class: d.Class, Rule: d.Rule, Reason: clip(d.Reason),
 		Request: d.Request, Outcome: d.Outcome, By: d.By, Waited: d.Waited.Microseconds(),
+		Grants: d.Grants, Collect: d.Collect,
 	}
 }
 
@@ -146,6 +159,7 @@ func (w wireDecision) decision() approvals.Decision {
 	return approvals.Decision{
 		Effect: w.Effect, Class: w.Class, Rule: w.Rule, Reason: w.Reason,
 		Request: w.Request, Outcome: w.Outcome, By: w.By, Waited: time.Duration(w.Waited) * time.Microsecond,
+		Grants: w.Grants, Collect: w.Collect,
 	}
 }
 
