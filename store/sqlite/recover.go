@@ -34,7 +34,7 @@ func (s *Store) expireAll(ctx context.Context) error {
 		}
 		d := r.Decision()
 		d.Reason = "Garita stopped before anyone answered."
-		if err := s.answered(ctx, r, d); err != nil {
+		if err := s.answered(ctx, r, d, nil); err != nil {
 			return err
 		}
 	}

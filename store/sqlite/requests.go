@@ -22,7 +22,7 @@ const (
 func (s *Store) RecordAsked(ctx context.Context, r approvals.Request) error {
 	body, err := encode(wireAsked{
 		Request: r.ID, Binding: r.Binding, Asked: r.Asked.UTC(), Expires: r.Expires.UTC(),
-		Why: toWireDecision(r.Why), Call: s.toWire(r.Call, argumentsFinished),
+		Why: toWireDecision(r.Why), Call: s.toWire(r.Call, argumentsFinished), Kind: r.Kind, Subject: r.Subject,
 	})
 	if err != nil {
 		return err
@@ -39,7 +39,9 @@ func (s *Store) RecordAsked(ctx context.Context, r approvals.Request) error {
 	}
 	waiting := r.Why
 	waiting.Request, waiting.Outcome = r.ID, approvals.Pending
-	s.underWay(r.Call, waiting, nil)
+	if r.Call.ID != "" {
+		s.underWay(r.Call, waiting, nil)
+	}
 	return nil
 }
 
@@ -48,27 +50,38 @@ func (s *Store) RecordAsked(ctx context.Context, r approvals.Request) error {
 func (s *Store) RecordAnswered(ctx context.Context, r approvals.Request, d approvals.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.answered(ctx, r, d); err != nil {
+	if err := s.answered(ctx, r, d, nil); err != nil {
 		return fmt.Errorf("record answer to request %s: %w", r.ID, err)
 	}
-	s.underWay(r.Call, d, nil)
+	if r.Call.ID != "" {
+		s.underWay(r.Call, d, nil)
+	}
 	return nil
 }
 
-// answered writes r's end and d. s.mu is held.
-func (s *Store) answered(ctx context.Context, r approvals.Request, d approvals.Decision) error {
+// answered writes r's end and, where it is about a call, d, with more events and what also does.
+// s.mu is held.
+func (s *Store) answered(ctx context.Context, r approvals.Request, d approvals.Decision, also func(context.Context) error, more ...placed) error {
 	body, err := encode(wireAnswered{
-		Request: r.ID, Binding: r.Binding, Outcome: r.Outcome, By: r.By, Waited: d.Waited.Microseconds(),
+		Request: r.ID, Binding: r.Binding, Outcome: r.Outcome, By: r.By, Waited: d.Waited.Microseconds(), Rule: r.Ruling.Rule,
 	})
 	if err != nil {
 		return err
 	}
-	decision, _, err := s.decided(r.Call, d)
-	if err != nil {
-		return err
+	events := append([]placed{{Event: about(r.Call, store.ApprovalAnswered, body)}}, more...)
+	if r.Call.ID != "" {
+		decision, _, err := s.decided(r.Call, d)
+		if err != nil {
+			return err
+		}
+		events = append(events, decision)
 	}
-	events := [...]placed{{Event: about(r.Call, store.ApprovalAnswered, body)}, decision}
-	return s.commit(ctx, true, events[:], func(context.Context) error { return s.w.end(r) })
+	return s.commit(ctx, true, events, func(ctx context.Context) error {
+		if err := s.w.end(r); err != nil || also == nil {
+			return err
+		}
+		return also(ctx)
+	})
 }
 
 func (w *writer) end(r approvals.Request) error {
@@ -103,7 +116,10 @@ func scanRequest(row scanner) (approvals.Request, error) {
 	}
 	r := approvals.Request{
 		ID: w.Request, Binding: w.Binding, Call: w.Call.call(), Why: w.Why.decision(),
-		Asked: w.Asked, Expires: w.Expires, Outcome: approvals.Outcome(outcome), By: by,
+		Asked: w.Asked, Expires: w.Expires, Outcome: approvals.Outcome(outcome), By: by, Kind: w.Kind, Subject: w.Subject,
+	}
+	if r.Kind == "" { // of before there were other kinds
+		r.Kind = r.Call.Kind()
 	}
 	if answered != 0 {
 		r.Answered = micros(answered)

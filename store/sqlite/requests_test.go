@@ -15,7 +15,8 @@ func aRequest(id string) approvals.Request {
 	c := aCall("c-"+id, approvals.Write)
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	return approvals.Request{
-		ID: approvals.RequestID(id), Binding: c.Binding(), Call: c, Asked: now, Expires: now.Add(time.Minute),
+		Kind: approvals.KindCall,
+		ID:   approvals.RequestID(id), Binding: c.Binding(), Call: c, Asked: now, Expires: now.Add(time.Minute),
 		Why:     approvals.Decision{Effect: approvals.Ask, Class: approvals.Write, Rule: approvals.RuleAsk, Reason: "It may change something."},
 		Outcome: approvals.Pending,
 	}
