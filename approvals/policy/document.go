@@ -130,6 +130,14 @@ func (r *reader) mapping(n ast.Node, what string, known []string) []entry {
 	return out
 }
 
+func isMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	}
+	return false
+}
+
 // next names the keys there are, the likeliest alone.
 func next(key string, known []string) string {
 	plain := strings.TrimSuffix(strings.ToLower(strings.ReplaceAll(key, "-", "_")), "s")

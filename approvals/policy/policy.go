@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/containerd/errdefs"
@@ -79,7 +80,7 @@ func Parse(file string, data []byte) (approvals.Policy, error) {
 	r := reader{file: file}
 	rules := r.policy(root)
 	if len(r.problems) > 0 {
-		return approvals.Policy{}, errors.Join(r.problems...)
+		return approvals.Policy{}, joinProblems(r.problems)
 	}
 	return approvals.Policy{Rules: rules, Digest: Digest(data)}, nil
 }
@@ -104,4 +105,10 @@ func Problems(err error) []Problem {
 		return []Problem{*p}
 	}
 	return nil
+}
+
+// joinProblems is one error for all of them, in the order of the file.
+func joinProblems(problems []error) error {
+	slices.SortStableFunc(problems, func(a, b error) int { return Problems(a)[0].Line - Problems(b)[0].Line })
+	return errors.Join(problems...)
 }

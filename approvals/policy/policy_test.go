@@ -80,6 +80,7 @@ var refused = map[string]struct {
 	"a key of nothing known":          {"  - {effect: ask, foo: x}", 3, `no key "foo"`},
 	"the same key twice":              {"  - effect: ask\n    effect: allow", 4, "effect"},
 	"no effect":                       {"  - {tools: x}", 3, "no effect"},
+	"a rule that says nothing":        {"  - {}", 3, "no effect"},
 	"an empty effect":                 {"  - {tools: x, effect: \"\"}", 3, "effect is an empty text"},
 	"a null effect":                   {"  - tools: x\n    effect:\n", 4, "effect is empty"},
 	"an unknown effect":               {"  - {effect: permit}", 3, `"permit" is not known`},

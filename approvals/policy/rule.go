@@ -121,7 +121,9 @@ func (r *reader) rule(n ast.Node) approvals.Rule {
 	for _, e := range entries {
 		r.field(&d, e)
 	}
-	r.complete(d, entries)
+	if isMapping(n) {
+		r.complete(d, entries)
+	}
 	if !d.cond.empty() {
 		d.When = d.cond
 	}
@@ -134,7 +136,7 @@ func (r *reader) complete(d draft, entries []entry) {
 		return slices.ContainsFunc(entries, func(e entry) bool { return e.key == key })
 	}
 	switch {
-	case len(entries) > 0 && !has("effect"):
+	case !has("effect"):
 		r.bad(d.at, "a rule has no effect", "what it means would have to be guessed", "give it effect: allow, ask or deny")
 	case d.CoversRisk && d.Effect != approvals.Allow:
 		r.bad(d.at, "covers_risk stands in a rule that does not allow", "it says what a rule that allows may reach", "take it out")
