@@ -60,6 +60,7 @@ type Call struct {
 	Instance  sandbox.InstanceID    `json:"instance"`
 	Workspace sandbox.WorkspaceID   `json:"workspace"`
 	Mode      sandbox.WorkspaceMode `json:"mode"`
+	Folders   []string              `json:"folders,omitempty"`  // absolute folders of the host that the server is given
 	External  bool                  `json:"external,omitempty"` // the server runs elsewhere: no wall around it, and nobody sees what it does
 	Tool      string                `json:"tool"`
 	Pin       sandbox.Digest        `json:"pin"`       // of the tool's definition; "" when the server never listed it

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -34,8 +35,12 @@ type Rule struct {
 	Modes      []sandbox.WorkspaceMode // a call without a workspace is None
 	Sensitive  *bool                   // nil matches both
 	When       Condition               // nil always holds
-	Effect     Effect
-	Reason     string // the person's words for why; may be empty
+	// Folder limits the rule to servers that are given this absolute folder; "" does not. It is set for
+	// the rules of a project. To allow, all that a server is given must lie inside; to ask and to deny
+	// it is enough that one of its folders lies inside, or around it.
+	Folder string
+	Effect Effect
+	Reason string // the person's words for why; may be empty
 	// CoversRisk lets a rule that allows reach calls whose arguments look like credentials or are
 	// very large. Without it such a call asks although the rule matches.
 	CoversRisk bool
@@ -61,6 +66,7 @@ const (
 	PartClass     Part = "classes"
 	PartMode      Part = "modes"
 	PartSensitive Part = "sensitive"
+	PartFolder    Part = "folder"
 	PartWhen      Part = "when"
 )
 
@@ -135,7 +141,7 @@ func (r Rule) Label() string {
 }
 
 // namedParts are all parts but the condition, which costs most and is looked at last.
-var namedParts = [...]Part{PartPrincipal, PartServer, PartTool, PartClass, PartMode, PartSensitive}
+var namedParts = [...]Part{PartPrincipal, PartServer, PartTool, PartClass, PartMode, PartSensitive, PartFolder}
 
 func (r Rule) fits(p Part, c Call) bool {
 	switch p {
@@ -151,9 +157,25 @@ func (r Rule) fits(p Part, c Call) bool {
 		return len(r.Modes) == 0 || slices.Contains(r.Modes, folder(c.Mode))
 	case PartSensitive:
 		return r.Sensitive == nil || *r.Sensitive == (c.Sensitive != "")
+	case PartFolder:
+		return r.Folder == "" || r.inFolder(c.Folders)
 	default:
 		return false
 	}
+}
+
+func (r Rule) inFolder(given []string) bool {
+	outside := func(f string) bool { return !below(f, r.Folder) }
+	if r.Effect == Allow {
+		return len(given) > 0 && !slices.ContainsFunc(given, outside)
+	}
+	return slices.ContainsFunc(given, func(f string) bool { return below(f, r.Folder) || below(r.Folder, f) })
+}
+
+// below says whether a clean path is dir or lies in it.
+func below(p, dir string) bool {
+	p, dir = path.Clean(p), path.Clean(dir)
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // holds evaluates the condition; what cannot be told never helps a call.

@@ -51,7 +51,7 @@ func TestRulesMatch(t *testing.T) {
 	untold := fixed{err: errors.New("no such argument")}
 	call := Call{
 		Principal: Principal{UID: 1000, Client: "claude-desktop"}, Server: "files", Tool: "write_file",
-		Class: Write, Mode: sandbox.Snapshot,
+		Class: Write, Mode: sandbox.Snapshot, Folders: []string{"/w/shop"},
 	}
 	for name, tt := range map[string]struct {
 		rule Rule
@@ -66,6 +66,11 @@ func TestRulesMatch(t *testing.T) {
 		"another mode":                        {Rule{Modes: []sandbox.WorkspaceMode{sandbox.Direct}}, []Part{PartMode}},
 		"sensitive only":                      {Rule{Sensitive: &yes}, []Part{PartSensitive}},
 		"not sensitive":                       {Rule{Sensitive: &no}, nil},
+		"the folder itself":                   {Rule{Folder: "/w/shop/"}, nil},
+		"a folder around the server's":        {Rule{Folder: "/w", Effect: Allow}, nil},
+		"a folder in the server's":            {Rule{Folder: "/w/shop/src", Effect: Ask}, nil},
+		"allow, and a folder in the server's": {Rule{Folder: "/w/shop/src", Effect: Allow}, []Part{PartFolder}},
+		"a folder that only begins so":        {Rule{Folder: "/w/sh"}, []Part{PartFolder}},
 		"a condition that does not hold":      {Rule{When: fixed{}}, []Part{PartWhen}},
 		"allow, and the condition is untold":  {Rule{Effect: Allow, When: untold}, []Part{PartWhen}},
 		"ask, and the condition is untold":    {Rule{Effect: Ask, When: untold}, nil},

@@ -95,6 +95,8 @@ func miss(r approvals.Rule, c approvals.Call, part approvals.Part, trouble error
 			true:  "it is about what is sensitive, and this is not",
 			false: "it is about what is not sensitive, and this is: " + c.Sensitive,
 		}[*r.Sensitive]
+	case approvals.PartFolder:
+		return fmt.Sprintf("it is about servers that are given %s, and this is given %s", r.Folder, orNone(strings.Join(c.Folders, ", ")))
 	case approvals.PartWhen:
 		if trouble != nil {
 			return fmt.Sprintf("whether %s cannot be told (%v), and a rule that allows needs to know", r.When, trouble)
@@ -142,6 +144,9 @@ func Words(r approvals.Rule) string {
 	}
 	if len(r.Modes) > 0 {
 		b.WriteString(" in workspaces that are " + joined(r.Modes))
+	}
+	if r.Folder != "" {
+		b.WriteString(" of servers that are given " + r.Folder)
 	}
 	if r.When != nil {
 		b.WriteString(" when " + r.When.String())

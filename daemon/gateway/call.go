@@ -39,7 +39,7 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 		return s.fail(ctx, call, decision, err)
 	}
 	began := time.Now()
-	raw, callErr := s.forward(ctx, call, req) // if the tool is still the one that was decided about
+	raw, callErr := s.forward(ctx, call, decision, req) // if the tool is still the one that was decided about
 	took := time.Since(began)
 	seen, seenErr := watch.Stop(context.WithoutCancel(ctx))
 
@@ -74,7 +74,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	}
 	call := approvals.Call{
 		ID: newCallID(), Session: s.ID, Principal: s.Principal, Label: s.label(), Server: s.Server.Name, Spec: s.Spec,
-		Instance: s.link().runs(), Workspace: s.Workspace, Mode: s.mode(), External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
+		Instance: s.link().runs(), Workspace: s.Workspace, Mode: s.mode(), Folders: s.Server.Spec.Folders, External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
 		Pin: t.pin, // none for a tool that was never listed: that is denied
 		At:  time.Now().UTC(), Traceparent: tc.Traceparent,
 	}
@@ -88,23 +88,28 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 // when the call was described: a person may take minutes to answer, and the server may list
 // another tool under the name meanwhile. What a server certainly has not begun, because it ended
 // before or had forgotten the session, is sent once more, to its next life.
-func (s *Session) forward(ctx context.Context, call approvals.Call, req protocol.Message) (protocol.Message, error) {
+func (s *Session) forward(ctx context.Context, call approvals.Call, d approvals.Decision, req protocol.Message) (protocol.Message, error) {
 	way := s.link()
-	m, err := s.forwardBy(ctx, way, call, req)
+	m, err := s.forwardBy(ctx, way, call, d, req)
 	if errors.Is(err, errUnsent) && !way.alive() && ctx.Err() == nil {
-		m, err = s.forwardBy(ctx, s.link(), call, req)
+		m, err = s.forwardBy(ctx, s.link(), call, d, req)
 	}
 	return m, err
 }
 
-// forwardBy sends a call to one life of the server: the one whose tools were compared, and no other.
-func (s *Session) forwardBy(ctx context.Context, way *link, call approvals.Call, req protocol.Message) (protocol.Message, error) {
+// forwardBy sends a call to one life of the server: the one whose tools were compared, and no other;
+// and not when what had allowed it has been revoked.
+func (s *Session) forwardBy(ctx context.Context, way *link, call approvals.Call, d approvals.Decision, req protocol.Message) (protocol.Message, error) {
 	t, err := s.tool(ctx, call.Tool)
 	switch {
 	case err != nil:
 		return protocol.Message{}, fmt.Errorf("%w: %w", errUnsent, err)
+	case t.held != "":
+		return protocol.Message{}, fmt.Errorf("%w: %s", errUnsent, t.held)
 	case t.pin != call.Pin:
 		return protocol.Message{}, fmt.Errorf("%w: %s changed its definition after it was decided about", errUnsent, call.Tool)
+	case !s.Gate.Stands(d):
+		return protocol.Message{}, fmt.Errorf("%w: what had allowed it (%s) was revoked", errUnsent, d.Rule)
 	case s.current() != way:
 		return protocol.Message{}, fmt.Errorf("%w: its server was started anew meanwhile", errUnsent)
 	}
@@ -114,7 +119,7 @@ func (s *Session) forwardBy(ctx context.Context, way *link, call approvals.Call,
 // judge compares what a call did with what it was allowed to do. A read that changed files has
 // its result withheld; the tool is demoted and the changes are held back from apply.
 func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.Decision, req, raw protocol.Message, seen Seen, seenErr error) (answer, []string) {
-	passedAsRead := d.Class == approvals.Read && d.Outcome == ""
+	passedAsRead := d.Class == approvals.Read && !d.ByPerson()
 	switch asked := s.forbidden(req, raw.Result); {
 	case passedAsRead && seenErr != nil: // what it did cannot be told, and nobody said it may do anything
 		return withheld("what it did could not be checked"), []string{"effects not checked: " + seenErr.Error()}
@@ -122,6 +127,9 @@ func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.De
 		return s.blame(ctx, call, seen)
 	case asked != "":
 		return withheld("the server asks for " + asked + ", which it may not"), []string{"asked for " + asked}
+	}
+	if why := s.strayed(ctx, call, d, req, seen, seenErr); why != "" {
+		return withheld(why), []string{why}
 	}
 	s.noteInterrupted(call, raw.Result)
 	return answer{message: raw}, nil
