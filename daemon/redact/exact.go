@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"slices"
+
+	"github.com/garita-dev/garita/daemon/match"
 )
 
 const (
@@ -23,7 +25,7 @@ type needle struct {
 // exact finds granted secrets in canonical text.
 type exact struct {
 	needles []needle
-	find    *automaton
+	find    *match.Automaton
 }
 
 func newExact(secrets [][]byte) *exact {
@@ -50,7 +52,7 @@ func newExact(secrets [][]byte) *exact {
 	if len(words) == 0 {
 		return nil
 	}
-	x.find = newAutomaton(words, false)
+	x.find = match.New(words, false)
 	return x
 }
 
@@ -95,9 +97,9 @@ func (x *exact) feed(s *stream, ordinal int, text []byte, found func(ordinal int
 	if n := len(s.last); n > maxPieces {
 		s.last = append(s.last[:0], s.last[n-maxPieces:]...)
 	}
-	s.state = x.find.run(s.state, text, func(word int32, end int) {
+	s.state = x.find.Run(s.state, text, func(word int32, end int) {
 		to := s.read + end
-		from := to - x.find.sizes[word]
+		from := to - x.find.Size(word)
 		for i := len(s.last) - 1; i >= 0 && s.last[i].end > from; i-- {
 			p := s.last[i]
 			part := span{max(from, p.begin) - p.begin, min(to, p.end) - p.begin}
@@ -155,7 +157,7 @@ func widened(text []byte, s span, after int) span {
 }
 
 func coded(c byte) bool {
-	return letter(c) || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
+	return isLetter(c) || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
 func end(spans []span) int {
@@ -164,3 +166,5 @@ func end(spans []span) int {
 	}
 	return spans[len(spans)-1].to
 }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -106,14 +106,15 @@ type pass struct {
 	names   int
 }
 
-// leastBudget is what the rules may look at in any text, however short, in bytes.
+// leastBudget is what the rules may look at in any text, however short, in bytes; of a longer one as
+// much as half of it more. Only a flood of keywords needs as much.
 const leastBudget = 64 << 10
 
 func (r *Redactor) pass(rules func() *rules, size int) *pass {
 	if r == nil {
 		r = &Redactor{}
 	}
-	return &pass{Redactor: r, rules: rules, budget: size + leastBudget, counts: map[Finding]int{}}
+	return &pass{Redactor: r, rules: rules, budget: size/2 + leastBudget, counts: map[Finding]int{}}
 }
 
 func (r *Redactor) value(v jsontext.Value, rules func() *rules, wide bool) (jsontext.Value, []Finding) {

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/garita-dev/garita/daemon/match"
 )
 
 // ruleText is gitleaks' rules, as build/secretrules writes them.
@@ -24,6 +26,8 @@ type rule struct {
 	Keywords []string `json:"keywords"`
 
 	assigned bool // it looks for NAME = VALUE rather than for a token that begins as no other does
+	leads    bool // a match begins with a keyword
+	bounded  bool // and what is before it is no part of a word
 	run      int  // bytes without a break that a match has at least
 	after    int  // bytes from the keyword's beginning that a match has at most
 	compiled func() *regexp.Regexp
@@ -54,7 +58,7 @@ const tokenEnds = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 // rules is a set of them and what finds their keywords.
 type rules struct {
 	all   []*rule
-	find  *automaton
+	find  *match.Automaton
 	owner []int // the rule of each keyword
 }
 
@@ -93,7 +97,7 @@ func loadRules(all bool) *rules {
 			}
 		}
 	}
-	rs.find = newAutomaton(words, true)
+	rs.find = match.New(words, true)
 	return rs
 }
 
@@ -116,7 +120,25 @@ func (r *rule) prepare() {
 		r.after = min(most(tree), longest)
 	}
 	r.Regex = strings.ReplaceAll(r.Regex, tokenEnds, `(?:\W|$)`)
+	r.leads, r.bounded = r.beginning()
 	r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+}
+
+// beginning says whether each match begins with a keyword, and behind the end of a word.
+func (r *rule) beginning() (leads, bounded bool) {
+	text := strings.ToLower(strings.ReplaceAll(r.Regex, `\`, ""))
+	text = strings.TrimPrefix(text, "(?i)")
+	bounded = strings.HasPrefix(r.Regex, `\b`) || strings.HasPrefix(r.Regex, `(?i)\b`)
+	if bounded {
+		text = strings.TrimPrefix(text, "b")
+	}
+	text = strings.TrimPrefix(text, "(")
+	for _, k := range r.Keywords {
+		if !strings.HasPrefix(text, k) {
+			return false, false
+		}
+	}
+	return true, bounded
 }
 
 // leastRun is the longest stretch of one class of characters that each match has.
@@ -190,13 +212,13 @@ type scan struct {
 	first   []int  // by rule: the first of runs that is not behind its keywords
 	met     []int  // the rules whose keywords were met
 	budget  *int   // bytes that may still be looked at
-	taking  []match
+	taking  []shaped
 	found   []span // in order, without overlap
 	ids     map[string]int
 }
 
-// match is a stretch that a rule takes for a token.
-type match struct {
+// shaped is a stretch that a rule takes for a token.
+type shaped struct {
 	span
 	rule string
 }
@@ -205,7 +227,7 @@ type match struct {
 // for one where it could be one: decoys do not get a real one through.
 func (rs *rules) apply(text []byte, budget *int) *scan {
 	s := &scan{rs: rs, text: text, budget: budget}
-	rs.find.run(0, text, s.keyword)
+	rs.find.Run(0, text, s.keyword)
 	for _, r := range s.met {
 		s.look(r)
 	}
@@ -218,7 +240,7 @@ func (s *scan) settle() {
 	if len(s.taking) == 0 {
 		return
 	}
-	slices.SortStableFunc(s.taking, func(a, b match) int { return a.from - b.from })
+	slices.SortStableFunc(s.taking, func(a, b shaped) int { return a.from - b.from })
 	s.ids = map[string]int{}
 	for _, m := range s.taking {
 		if n := len(s.found); n > 0 && m.from < s.found[n-1].to {
@@ -231,7 +253,7 @@ func (s *scan) settle() {
 }
 
 // keyword is told of each keyword, in order of its end.
-func (s *scan) keyword(word int32, end int) {
+func (s *scan) keyword(keyword int32, end int) {
 	if s.pending == nil {
 		if s.runs = runsOf(s.text); len(s.runs) == 0 {
 			s.runs = []span{{len(s.text), len(s.text)}}
@@ -239,10 +261,13 @@ func (s *scan) keyword(word int32, end int) {
 		s.taken = make([]bool, len(s.runs))
 		s.pending, s.first = make([]span, len(s.rs.all)), make([]int, len(s.rs.all))
 	}
-	i := s.rs.owner[word]
+	i := s.rs.owner[keyword]
 	r := s.rs.all[i]
-	at := end - s.rs.find.sizes[word]
-	window := span{max(0, at-before), min(len(s.text), at+r.after+before)}
+	at := end - s.rs.find.Size(keyword)
+	if r.bounded && at > 0 && word(s.text[at-1]) {
+		return
+	}
+	window := s.window(r, at)
 	if !s.worth(i, window) {
 		return
 	}
@@ -256,6 +281,14 @@ func (s *scan) keyword(word int32, end int) {
 		s.look(i)
 		*p = window
 	}
+}
+
+// window is where a match can be whose keyword begins at a place.
+func (s *scan) window(r *rule, at int) span {
+	if r.leads {
+		return span{max(0, at-1), min(len(s.text), at+r.after+1)}
+	}
+	return span{max(0, at-before), min(len(s.text), at+r.after+before)}
 }
 
 // worth says whether a window has a run long enough for a rule.
@@ -302,9 +335,9 @@ func (s *scan) tokenEnd(to int) int {
 	return to
 }
 
-func word(c byte) bool { return letter(c) || '0' <= c && c <= '9' || c == '_' }
+func word(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '_' }
 
-func (s *scan) take(id string, at span) { s.taking = append(s.taking, match{at, id}) }
+func (s *scan) take(id string, at span) { s.taking = append(s.taking, shaped{at, id}) }
 
 // takeAll takes each run in a stretch for a token.
 func (s *scan) takeAll(r *rule, p span) {

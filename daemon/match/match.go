@@ -1,9 +1,10 @@
-package redact
+// Package match finds many words in a text in one pass, however they overlap.
+package match
 
-// automaton finds many words at once, in one pass over the text (Aho-Corasick). It is our own
+// Automaton finds many words at once, in one pass over the text (Aho-Corasick). It is our own
 // because the libraries there are neither fold case, nor go on from one text to the next, nor fit
 // two hundred words into less than some megabytes.
-type automaton struct {
+type Automaton struct {
 	class [256]uint8 // of a byte; 0 is every byte that no word has
 	width int
 	next  []int32   // by state and class
@@ -11,9 +12,9 @@ type automaton struct {
 	sizes []int     // of each word, in bytes
 }
 
-// newAutomaton looks for words; fold says that ASCII letters are the same in either case.
-func newAutomaton(words [][]byte, fold bool) *automaton {
-	a := &automaton{width: 1}
+// New looks for words; fold says that ASCII letters are the same in either case.
+func New(words [][]byte, fold bool) *Automaton {
+	a := &Automaton{width: 1}
 	for _, w := range words {
 		a.sizes = append(a.sizes, len(w))
 		for _, c := range w {
@@ -28,7 +29,7 @@ func newAutomaton(words [][]byte, fold bool) *automaton {
 	return a
 }
 
-func (a *automaton) learn(c byte, fold bool) {
+func (a *Automaton) learn(c byte, fold bool) {
 	if a.class[c] != 0 || a.width > 255 {
 		return
 	}
@@ -41,7 +42,7 @@ func (a *automaton) learn(c byte, fold bool) {
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func (a *automaton) grow() int32 {
+func (a *Automaton) grow() int32 {
 	for range a.width {
 		a.next = append(a.next, -1)
 	}
@@ -49,7 +50,7 @@ func (a *automaton) grow() int32 {
 	return int32(len(a.ends) - 1)
 }
 
-func (a *automaton) add(word int32, w []byte) {
+func (a *Automaton) add(word int32, w []byte) {
 	s := int32(0)
 	for _, c := range w {
 		at := int(s)*a.width + int(a.class[c])
@@ -64,7 +65,7 @@ func (a *automaton) add(word int32, w []byte) {
 
 // link completes the table: where a word does not go on, what follows the longest beginning of
 // another that has been read does.
-func (a *automaton) link() {
+func (a *Automaton) link() {
 	fail := make([]int32, len(a.ends))
 	queue := []int32{0}
 	for len(queue) > 0 {
@@ -88,9 +89,9 @@ func (a *automaton) link() {
 	}
 }
 
-// run reads text from a state on (0 at first) and tells of each word where it ends; it returns the
+// Run reads text from a state on (0 at first) and tells of each word where it ends; it returns the
 // state to go on from.
-func (a *automaton) run(state int32, text []byte, found func(word int32, end int)) int32 {
+func (a *Automaton) Run(state int32, text []byte, found func(word int32, end int)) int32 {
 	for i, c := range text {
 		state = a.next[int(state)*a.width+int(a.class[c])]
 		if ends := a.ends[state]; ends != nil {
@@ -101,3 +102,6 @@ func (a *automaton) run(state int32, text []byte, found func(word int32, end int
 	}
 	return state
 }
+
+// Size is how long a word is, in bytes.
+func (a *Automaton) Size(word int32) int { return a.sizes[word] }
