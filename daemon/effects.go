@@ -72,7 +72,7 @@ func (e *effects) Watch(ctx context.Context, c approvals.Call, d approvals.Decis
 	if c.Workspace == "" {
 		return unwatched{}, nil
 	}
-	w := &watch{effects: e, call: c, writes: d.Class != approvals.Read || d.Outcome != "", done: func() {}, met: map[approvals.CallID]bool{}}
+	w := &watch{effects: e, call: c, writes: d.Class != approvals.Read || d.ByPerson(), done: func() {}, met: map[approvals.CallID]bool{}}
 	if w.writes {
 		if err := e.takeTurn(ctx, w); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/classify"
@@ -20,7 +21,23 @@ type gateLog struct{ *Daemon }
 
 func (g gateLog) RecordDecision(ctx context.Context, c approvals.Call, d approvals.Decision) error {
 	defer g.events.Publish("call", string(c.ID), nil)
-	return g.db.RecordDecision(ctx, c, d)
+	if err := g.db.RecordDecision(ctx, c, d); err != nil {
+		return err
+	}
+	g.noteUse(ctx, d)
+	return nil
+}
+
+// noteUse counts what grants let through. The decision that says so is on record: a count that
+// cannot be written keeps nothing from running.
+func (g gateLog) noteUse(ctx context.Context, d approvals.Decision) {
+	if d.Grants == "" {
+		return
+	}
+	if err := g.db.NoteUse(ctx, d.Grants, time.Now()); err != nil {
+		g.log.Warn("the use of a grant was not counted", "err", err)
+	}
+	g.events.Publish("grant", string(d.Grants), nil)
 }
 
 func (g gateLog) RecordAsked(ctx context.Context, r approvals.Request) error {
@@ -30,7 +47,22 @@ func (g gateLog) RecordAsked(ctx context.Context, r approvals.Request) error {
 
 func (g gateLog) RecordAnswered(ctx context.Context, r approvals.Request, d approvals.Decision) error {
 	defer g.events.Publish("call", string(r.Call.ID), nil)
-	return g.db.RecordAnswered(ctx, r, d)
+	if err := g.db.RecordAnswered(ctx, r, d); err != nil {
+		return err
+	}
+	g.noteUse(ctx, d)
+	return nil
+}
+
+func (g gateLog) RecordGranted(ctx context.Context, r approvals.Request, d approvals.Decision, grant approvals.Grant) error {
+	defer g.events.Publish("call", string(r.Call.ID), nil)
+	defer g.events.Publish("grant", string(grant.ID), nil)
+	return g.db.RecordGranted(ctx, r, d, grant)
+}
+
+func (g gateLog) RecordRevoked(ctx context.Context, id approvals.GrantID, by string, at time.Time) error {
+	defer g.events.Publish("grant", string(id), nil)
+	return g.db.RecordRevoked(ctx, id, by, at)
 }
 
 func (g gateLog) Request(ctx context.Context, id approvals.RequestID) (approvals.Request, error) {

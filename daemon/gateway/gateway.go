@@ -36,6 +36,8 @@ type Options struct {
 	Log     Recorder
 	// Describe judges a definition, once per listing; what it returns tells about one call of it.
 	Describe func(protocol.ToolDefinition) Describer
+	// Pins says what has been accepted of what the server shows of itself. Without it all of it is.
+	Pins Pins
 	// Tools is told what the server lists, each time the whole list has been seen.
 	Tools func([]protocol.ToolDefinition)
 	// Allow are patterns of path.Match that limit the tools further than the server's own; none mean all.
@@ -71,6 +73,10 @@ type Gate interface {
 	// Settle is Authorize for a call that nobody has to be asked about; settled is false for others.
 	Settle(ctx context.Context, c approvals.Call) (d approvals.Decision, settled bool, err error)
 	Authorize(ctx context.Context, c approvals.Call) (approvals.Decision, error)
+	// Stands says whether what d rests on is still in force; it is asked right before a call is sent.
+	Stands(d approvals.Decision) bool
+	// Ask puts to a person what is not about a call, and waits as Authorize does.
+	Ask(ctx context.Context, q approvals.Question) (approvals.Decision, error)
 }
 
 // Recorder writes the one record of a call.
@@ -103,6 +109,7 @@ type Seen struct {
 	Changes []sandbox.Change
 	Shared  []approvals.CallID // other calls in flight, to which Changes may belong too
 	Excused bool               // one of them was approved to write, so a read is not to blame
+	Hosts   []string           // host:port of what it reached outside of its workspace
 }
 
 // Client is the attached client: its messages, and the moment it is gone for good (a half-closed
@@ -171,6 +178,7 @@ type Describer func(arguments []byte) (class approvals.Class, why, sentence stri
 // tool is one tool the server has listed.
 type tool struct {
 	definition protocol.ToolDefinition
-	pin        sandbox.Digest
+	pin        sandbox.Digest // what it was accepted as
+	held       string         // why it does not exist for clients; "" when it does
 	describe   Describer
 }

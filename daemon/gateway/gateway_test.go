@@ -218,6 +218,12 @@ type scriptedGate struct {
 // readsPass settles what the default policy asks nobody about.
 type readsPass struct{}
 
+func (readsPass) Stands(approvals.Decision) bool { return true }
+
+func (readsPass) Ask(context.Context, approvals.Question) (approvals.Decision, error) {
+	return approvals.Decision{Effect: approvals.Deny, Outcome: approvals.Denied}, nil
+}
+
 func (readsPass) Settle(_ context.Context, c approvals.Call) (approvals.Decision, bool, error) {
 	d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, nil, time.Now())
 	return d, d.Effect != approvals.Ask, nil
