@@ -155,6 +155,11 @@ func (s *Session) serve(ctx context.Context, m protocol.Message, to reply) {
 	case m.Method == protocol.MethodPing && s.busy():
 		to(protocol.NewResult(m.ID, jsontext.Value(`{}`))) // the server may be deaf while it works, and is not dead
 	default:
+		if why := s.withheldItem(m); why != "" {
+			to(protocol.NewError(m.ID, protocol.CodeInvalidParams, why))
+			return
+		}
+		s.noteAsked(m)
 		s.pass(ctx, m, to)
 	}
 }
@@ -306,11 +311,19 @@ func (s *Session) passOn(ctx context.Context, m protocol.Message, to reply, retr
 func (s *Session) sees(m protocol.Message) func(protocol.Message) protocol.Message {
 	switch m.Method {
 	case protocol.MethodToolsList:
-		return s.listing(m.Params, &s.tools.theirs)
+		see := s.listing(m.Params, &s.tools.theirs)
+		return func(a protocol.Message) protocol.Message { return private(see(a)) }
+	case methodPrompts, methodResources, methodTemplates:
+		see := s.shows(catalogs[m.Method], m.Params)
+		return func(a protocol.Message) protocol.Message { return private(see(a)) }
+	case methodResource:
+		return private
+	case protocol.MethodDiscover:
+		return func(a protocol.Message) protocol.Message { return private(s.introduced(m.Method, a)) }
 	case protocol.MethodListen:
-		return func(a protocol.Message) protocol.Message { return withSubscription(a, m.ID) }
+		return func(a protocol.Message) protocol.Message { s.listenOver(m.ID); return withSubscription(a, m.ID) }
 	case protocol.MethodInitialize:
-		return func(a protocol.Message) protocol.Message { s.noteInitialize(a); return a }
+		return func(a protocol.Message) protocol.Message { s.noteInitialize(a); return s.introduced(m.Method, a) }
 	default:
 		return func(a protocol.Message) protocol.Message { return a }
 	}

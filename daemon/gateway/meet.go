@@ -117,6 +117,7 @@ func (m *meeting) legacy(ctx context.Context) error {
 
 // initialized passes the answer on, or, when the client has had one, says what the client said next.
 func (m *meeting) initialized(answer protocol.Message) error {
+	shown := m.introduced(protocol.MethodInitialize, answer)
 	if m.hello.answered {
 		if answer.Error != nil {
 			return fmt.Errorf("the server did not take initialize again: %s", bounded(string(answer.Error)))
@@ -124,7 +125,7 @@ func (m *meeting) initialized(answer protocol.Message) error {
 		return m.repeat()
 	}
 	m.noteInitialize(answer)
-	m.say(answer.WithID(m.hello.first.ID).Raw)
+	m.say(shown.WithID(m.hello.first.ID).Raw)
 	m.helloAnswered()
 	return nil
 }

@@ -45,9 +45,11 @@ type Session struct {
 	resumed map[string]resumption   // what a server's own question belongs to, by its request state
 	asked   map[protocol.ID]askedOf // requests of the server's that the client has, by the id it knows
 	askedNo int
-	kept    kept      // of what the client has told the server
-	used    time.Time // when the server was last used
-	start   error     // why the last life of the server did not get to where it can be used
+	asked1  map[string]bool                           // lists the client has seen, by the notification of their change
+	listens map[protocol.ID]map[string]jsontext.Value // what the client's subscriptions are about
+	kept    kept                                      // of what the client has told the server
+	used    time.Time                                 // when the server was last used
+	start   error                                     // why the last life of the server did not get to where it can be used
 }
 
 // hello is what the client has said of itself.
@@ -76,6 +78,7 @@ func New(o Options) *Session {
 		hello: hello{declared: map[string]bool{}}, tools: newToolbox(),
 		calls: map[protocol.ID]*running{}, open: map[sandbox.Digest]*question{},
 		resumed: map[string]resumption{}, asked: map[protocol.ID]askedOf{},
+		asked1: map[string]bool{}, listens: map[protocol.ID]map[string]jsontext.Value{},
 		kept: kept{subscribed: map[string]jsontext.Value{}},
 	}
 	s.lists <- struct{}{}

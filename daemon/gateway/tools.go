@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
 )
@@ -72,22 +73,27 @@ type found struct {
 // end follows the last page.
 const end = "end"
 
-// add takes in a page. It returns which of its tools are new, and whether another page really follows.
+// add takes in a page. take says what is known of a tool, false when there is none of its name for anybody.
+// It returns which of its tools are new and exist for the client, and whether another page really follows.
 func (l *listing) add(at string, page protocol.ToolPage, take func(protocol.ToolDefinition) (tool, bool)) (kept []protocol.ToolDefinition, more bool) {
 	if at == "" || l.next == nil {
 		l.next, l.tools, l.bytes = map[string]string{}, map[string]found{}, 0
 	}
+	here := make(map[string]bool, len(page.Tools)) // on this page
 	for _, d := range page.Tools {
-		if f, twice := l.tools[d.Name]; twice && (f.page != at || slices.ContainsFunc(kept, func(k protocol.ToolDefinition) bool { return k.Name == d.Name })) {
+		if f, twice := l.tools[d.Name]; twice && (f.page != at || here[d.Name]) {
 			continue // the first one counts; a second one under the name would hide it
 		}
+		here[d.Name] = true
 		t, ok := take(d)
 		if !ok {
 			continue
 		}
 		l.tools[d.Name] = found{t, at}
 		l.bytes += len(d.Raw)
-		kept = append(kept, d)
+		if t.held == "" {
+			kept = append(kept, d)
+		}
 	}
 	l.next[at] = end
 	if page.NextCursor != nil && !l.leadsTo(string(page.NextCursor), at) && len(l.next) < maxPages && len(l.tools) < maxTools && l.bytes < maxListed {
@@ -132,8 +138,11 @@ func (s *Session) listing(params jsontext.Value, l *listing) func(protocol.Messa
 	life := s.toolsLife()
 	return func(m protocol.Message) protocol.Message {
 		page, err := protocol.ParseToolPage(m.Result)
-		if err != nil {
-			return m // an error answer, or a list that cannot be read: nothing of it is known
+		switch {
+		case m.Result == nil:
+			return m
+		case err != nil:
+			return unreadable(m, "tools", err)
 		}
 		kept, more := s.learn(life, l, at, page)
 		return s.asSeen(m, page, kept, more)
@@ -149,18 +158,21 @@ func (s *Session) toolsLife() int {
 
 // learn takes one page in.
 func (s *Session) learn(life int, l *listing, at string, page protocol.ToolPage) (kept []protocol.ToolDefinition, more bool) {
+	whole := false
+	defer func() { s.listed(approvals.ItemTool, whole) }() // which may write
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if life != s.tools.life { // of a life that is over: for who asked, and nobody else
 		l = &listing{}
 	}
 	kept, more = l.add(at, page, func(d protocol.ToolDefinition) (tool, bool) {
-		return tool{definition: d, pin: pin(d), describe: s.Describe(d)}, s.allowed(d.Name)
+		t := s.asTool(d) // pinned for all its clients, whoever may see it
+		return t, s.allowed(d.Name)
 	})
 	if !more && page.NextCursor != nil {
 		s.Logger.Warn("pagination does not advance, or does not end", "server", s.Server.Name, "cursor", bounded(string(page.NextCursor)))
 	}
-	if life == s.tools.life && l.whole() {
+	if whole = l.whole(); whole && life == s.tools.life {
 		s.tools.complete(l)
 		if l == &s.tools.theirs {
 			s.tools.seen = s.tools.digest
@@ -184,8 +196,7 @@ func (b *toolbox) complete(l *listing) {
 	}
 }
 
-// asSeen is a page as the client may see it. In the modern era it must not be shared with others,
-// who may see other tools.
+// asSeen is a page as the client may see it.
 func (s *Session) asSeen(m protocol.Message, page protocol.ToolPage, kept []protocol.ToolDefinition, more bool) protocol.Message {
 	result := m.Result
 	var err error
@@ -195,10 +206,10 @@ func (s *Session) asSeen(m protocol.Message, page protocol.ToolPage, kept []prot
 	if err == nil && !more && page.NextCursor != nil {
 		result, err = protocol.Without(result, "nextCursor")
 	}
-	if members, bad := protocol.Members(result); err == nil && bad == nil && protocol.Text(members["cacheScope"]) == "public" {
-		result, err = protocol.With(result, "cacheScope", jsontext.Value(`"private"`))
+	if err != nil {
+		return unreadable(m, "tools", err)
 	}
-	if err != nil || string(result) == string(m.Result) {
+	if string(result) == string(m.Result) {
 		return m
 	}
 	return m.WithBody(result)
@@ -380,10 +391,13 @@ func sum(b []byte) sandbox.Digest {
 	return sandbox.Digest("sha256:" + hex.EncodeToString(h[:]))
 }
 
-// digestOf is the same for the same tools in any order.
+// digestOf is the same for the same tools in any order. Those that do not exist for clients are none.
 func digestOf(tools map[string]tool) string {
 	all := make([]string, 0, len(tools))
 	for name, t := range tools {
+		if t.held != "" {
+			continue
+		}
 		all = append(all, name+"\x00"+string(t.pin))
 	}
 	slices.Sort(all)
