@@ -37,6 +37,10 @@ const (
 	AccessRefused         Kind = "access.refused" // foreign Host, Origin, or no session
 	TokenCreated          Kind = "token.created"
 	TokenRevoked          Kind = "token.revoked"
+	// PolicyChanged: policy.yaml came into force, with the digests of what was in force before and is
+	// now; or it was refused, with the problem, and what was in force stays so.
+	PolicyChanged  Kind = "policy.changed"
+	PolicyAccepted Kind = "policy.accepted" // a person accepted the policy in a folder's files, or withdrew that
 	// RecordDropped: the oldest events are let go, so that the record keeps to its bounds. It says which, and
 	// that is what makes their absence no damage.
 	RecordDropped Kind = "record.dropped"
