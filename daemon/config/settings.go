@@ -13,6 +13,7 @@ type Settings struct {
 	Page      Page
 	Doors     Doors
 	Message   int64 // bytes of one MCP message at most; a longer one fails alone
+	Record    Record
 }
 
 // Doors is where MCP clients come in besides the user's socket.
@@ -58,6 +59,7 @@ func defaults(isolated bool) Settings {
 	s := Settings{
 		Approvals: Approvals{Wait: defaultWait}, Page: Page{Enabled: true, Port: pagePort},
 		Doors: Doors{HTTP: true, Port: doorPort}, Message: DefaultMessage,
+		Record: Record{Size: recordSize, Free: recordFree, Logs: recordLogs},
 	}
 	if isolated {
 		s.Approvals.Script, s.Page.Port, s.Doors.Port = true, 0, 0
@@ -80,7 +82,8 @@ type settingsFile struct {
 		Port  *int   `yaml:"port"`
 		Calls string `yaml:"calls"`
 	} `yaml:"doors"`
-	Message string `yaml:"message"`
+	Record  recordFile `yaml:"record"`
+	Message string     `yaml:"message"`
 }
 
 // ParseSettings reads config.yaml over the defaults. Errors are a *Problem.
@@ -119,6 +122,9 @@ func (f settingsFile) over(s *Settings) (key []string, err error) {
 		if s.Doors.Calls, err = parseRate(f.Doors.Calls); err != nil {
 			return []string{"doors", "calls"}, err
 		}
+	}
+	if key, err := f.Record.over(&s.Record); err != nil {
+		return key, err
 	}
 	if f.Message == "" {
 		return nil, nil
