@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 
 	"github.com/containerd/errdefs"
@@ -118,6 +117,16 @@ func (s *Store) SetPackage(name sandbox.ServerName, p sandbox.Package) error {
 	return s.changeLock(func(l *Lock) { l.Packages[name] = p })
 }
 
+// SetPins records in garita.lock what was accepted of a server.
+func (s *Store) SetPins(name sandbox.ServerName, p Pins) error {
+	return s.changeLock(func(l *Lock) {
+		if l.Pins == nil {
+			l.Pins = map[sandbox.ServerName]Pins{}
+		}
+		l.Pins[name] = p
+	})
+}
+
 func (s *Store) changeLock(edit func(*Lock)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,19 +142,20 @@ func (s *Store) changeLock(edit func(*Lock)) error {
 	if next.Packages == nil {
 		next.Packages = map[sandbox.ServerName]sandbox.Package{}
 	}
-	before := maps.Clone(next.Packages)
 	edit(&next)
-	if reflect.DeepEqual(before, next.Packages) && len(old) > 0 {
-		return nil
-	}
 	data, err := next.bytes()
 	if err != nil {
 		return err
 	}
+	if string(data) == string(old) {
+		return nil
+	}
 	if err := writeFile(file, data); err != nil {
 		return err
 	}
-	s.lock = next
+	if s.lock, err = ParseLock(file, data); err != nil { // as it reads back, so that reading it is no change
+		return err
+	}
 	delete(s.problems, file)
 	return nil
 }

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,8 +16,36 @@ import (
 type Lock struct {
 	Version  int                                    `json:"version"`
 	Packages map[sandbox.ServerName]sandbox.Package `json:"packages"`
-	// Pins is kept as it is by this version: definitions of tools, by server and tool.
-	Pins map[sandbox.ServerName]jsontext.Value `json:"pins,omitempty"`
+	// Pins is what was accepted of what each server shows of itself.
+	Pins map[sandbox.ServerName]Pins `json:"pins,omitempty"`
+}
+
+// Pins is what was accepted of one server, by kind ("tool", "prompt", "resource", "template",
+// "instructions") and name. A kind that is there has been listed whole once: what comes later is new.
+type Pins struct {
+	Accepted map[string]map[string]Pin `json:"accepted"`
+	// Refused is what a person has seen and does not want, by kind and name: its digest.
+	Refused map[string]map[string]sandbox.Digest `json:"refused,omitempty"`
+}
+
+// Pin is one item as it was accepted.
+type Pin struct {
+	Digest     sandbox.Digest `json:"digest"` // of Definition in its canonical form
+	At         time.Time      `json:"at,format:RFC3339"`
+	By         string         `json:"by"`
+	Definition jsontext.Value `json:"definition"`
+}
+
+// Clone is p for somebody who changes it.
+func (p Pins) Clone() Pins {
+	out := Pins{Accepted: map[string]map[string]Pin{}, Refused: map[string]map[string]sandbox.Digest{}}
+	for kind, all := range p.Accepted {
+		out.Accepted[kind] = maps.Clone(all)
+	}
+	for kind, all := range p.Refused {
+		out.Refused[kind] = maps.Clone(all)
+	}
+	return out
 }
 
 // ParseLock reads garita.lock. Unknown members are refused: a newer garita's locks must not be

@@ -90,6 +90,14 @@ func (s *Store) Settings() Settings {
 	return s.settings
 }
 
+// Pins is what was accepted of a server, and whether that is known: not while garita.lock cannot be read.
+func (s *Store) Pins(name sandbox.ServerName) (p Pins, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, broken := s.problems[s.paths.LockFile()]
+	return s.lock.Pins[name].Clone(), !broken
+}
+
 // Package is the lock's entry for a server; nil when there is none.
 func (s *Store) Package(name sandbox.ServerName) *sandbox.Package {
 	s.mu.Lock()

@@ -217,3 +217,32 @@ func TestWatch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestPinsAreKept(t *testing.T) {
+	s := open(t, testPaths(t))
+	want := Pins{
+		Accepted: map[string]map[string]Pin{
+			"tool":   {"a\nb": {Digest: "sha256:1", At: time.Date(2026, 11, 29, 20, 0, 0, 0, time.UTC), By: "first use", Definition: []byte(`{"name":"a\nb"}`)}},
+			"prompt": {}, // was listed, and is empty
+		},
+		Refused: map[string]map[string]sandbox.Digest{"tool": {"c": "sha256:2"}},
+	}
+	if err := s.SetPins("files", want); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := s.Reload(); changed || err != nil {
+		t.Errorf("our own writing is a change (%t, %v)", changed, err)
+	}
+	got, known := s.Pins("files")
+	got.Accepted["tool"]["a\nb"] = Pin{got.Accepted["tool"]["a\nb"].Digest, got.Accepted["tool"]["a\nb"].At, "first use", []byte(`{"name":"a\nb"}`)}
+	if diff := cmp.Diff(want, got); diff != "" || !known {
+		t.Errorf("known %t: %s", known, diff)
+	}
+	if err := os.WriteFile(s.Paths().LockFile(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = s.Reload()
+	if _, known := s.Pins("files"); known {
+		t.Error("a broken lock is taken for one that says nothing")
+	}
+}
