@@ -31,7 +31,7 @@ type Pins struct {
 // Pin is one item as it was accepted.
 type Pin struct {
 	Digest     sandbox.Digest `json:"digest"` // of Definition in its canonical form
-	At         time.Time      `json:"at,format:RFC3339"`
+	At         time.Time      `json:"at"`
 	By         string         `json:"by"`
 	Definition jsontext.Value `json:"definition"`
 }
