@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -31,6 +32,8 @@ type Status struct {
 	Last   []string      // the last stderr lines of one that failed; hostile text
 	Exit   *sandbox.Exit // once ended
 	Info   sandbox.InstanceInfo
+	// Unhealthy is the line it writes over and over, with how often it has; "" when it does not. Hostile text.
+	Unhealthy string
 }
 
 // Instance is one sandbox and our ends of its pipes: Read is its stdout, Write its stdin. It is
@@ -45,6 +48,9 @@ type Instance struct {
 	running sandbox.Instance
 	pipes   ends
 	log     *ring // its own stderr
+
+	complained atomic.Bool // that its log cannot be kept has been said
+
 	ended   chan struct{}
 	keeper  keeper
 	decided func() // ends its start, whatever that came to; more than one call is none
@@ -78,7 +84,7 @@ func (i *Instance) Now() Status {
 	defer i.mu.Unlock()
 	s := Status{
 		ID: i.id, Server: i.server, Owner: i.owner, Info: i.info,
-		State: i.machine.state, Reason: i.machine.reason, Exit: i.exit,
+		State: i.machine.state, Reason: i.machine.reason, Exit: i.exit, Unhealthy: i.log.loop(time.Now()),
 	}
 	if s.State == sandbox.Failed {
 		s.Last = i.log.last(shownLines)

@@ -129,25 +129,54 @@ func (s *Supervisor) watch(i *Instance, release func()) {
 	merged := s.of(i.server).log
 	s.mu.Unlock()
 	s.Changed(i.server)
+	var sink LogSink
+	if s.Logs != nil {
+		sink = s.Logs(i.server, i.id)
+	}
 	drained := make(chan struct{})
 	s.watching.Go(func() {
 		defer close(drained)
 		var logs sync.WaitGroup
 		for _, from := range i.logs() {
 			logs.Go(func() {
-				drain(from, func(text string) {
+				drain(from, s.Redact, func(text string) {
 					now := time.Now()
-					i.log.add(i.id, text, now)
 					merged.add(i.id, text, now)
+					s.note(i, sink, text, now)
 				})
 			})
 		}
 		logs.Wait()
+		if sink != nil {
+			s.complain(i, sink.Close())
+		}
 	})
 	s.watching.Go(func() {
 		defer release()
 		s.wait(i, drained)
 	})
+}
+
+// note keeps an instance's line, and tells when it turns out to be in a loop.
+func (s *Supervisor) note(i *Instance, sink LogSink, text string, now time.Time) {
+	v, skipped, kept := i.log.add(i.id, text, now)
+	if sink != nil && kept {
+		s.complain(i, sink.Add(v, skipped, now))
+	}
+	if !v.Loop {
+		return
+	}
+	s.Changed(i.server)
+	if s.Unhealthy != nil {
+		s.Unhealthy(i.Now())
+	}
+}
+
+// complain says, once for an instance, that its log cannot be kept on disk.
+func (s *Supervisor) complain(i *Instance, err error) {
+	if err != nil && i.complained.CompareAndSwap(false, true) {
+		s.Logger.Warn("a server's log cannot be kept on disk", "server", i.server, "err", err)
+	}
 }
 
 // bound stops an instance after the longest it may live; 0 means for ever.
@@ -259,7 +288,7 @@ func (s *Supervisor) State(name sandbox.ServerName) (sandbox.State, string) {
 	srv := s.settled(name, time.Now())
 	switch { // what has failed is told by what that came to, also while it is being taken down
 	case len(running) > 0:
-		return running[len(running)-1].State, ""
+		return running[len(running)-1].State, unhealthy(running)
 	case srv.starting > 0:
 		return sandbox.Starting, ""
 	case srv.looping:
@@ -268,4 +297,14 @@ func (s *Supervisor) State(name sandbox.ServerName) (sandbox.State, string) {
 		return sandbox.Failed, srv.reason
 	}
 	return sandbox.Stopped, ""
+}
+
+// unhealthy says of running instances that one repeats itself; "" when none does.
+func unhealthy(running []Status) string {
+	for _, i := range running {
+		if i.Unhealthy != "" {
+			return "unhealthy: it writes the same over and over: " + i.Unhealthy
+		}
+	}
+	return ""
 }

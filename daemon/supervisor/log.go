@@ -5,16 +5,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/garita-dev/garita/daemon/serverlog"
 	"github.com/garita-dev/garita/sandbox"
 )
 
 const (
-	serverLines   = 400     // lines kept of one server's stderr, over all its instances
-	instanceLines = 50      // lines kept of one instance's
-	lineBytes     = 4 << 10 // bytes kept of one line
+	serverLines   = 400      // lines kept of one server's stderr, over all its instances
+	instanceLines = 50       // lines kept of one instance's
+	lineBytes     = 16 << 10 // bytes read of one line, of which the first 4 KiB are kept: secrets are found past the cut
 
 	// What a log takes in: so many lines at once and, on average, so many a second. The pipe is drained
 	// whatever comes; lines beyond are counted and let go.
@@ -26,8 +28,28 @@ type Line struct {
 	Seq      int64 // from 1, per server, without gaps
 	At       time.Time
 	Instance sandbox.InstanceID
-	Text     string // at most 4 KiB, without its line end
+	Text     string // at most 4 KiB, valid UTF-8, without its line end; "… [cut]" ends one that was longer
 	Skipped  int64  // lines let go right before this one, because too many came
+	Times    int64  // how often it has come, 1 at least
+
+	run int64 // the lines that count as the same
+}
+
+// String is the line as it is shown: "ECONNREFUSED (x 48,000)".
+func (l Line) String() string {
+	if l.Times < 2 {
+		return l.Text
+	}
+	return l.Text + " (x " + thousands(l.Times) + ")"
+}
+
+// thousands writes n with its digits in groups.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // ring keeps the last lines written to stderr, of one instance or of a server's. Its methods may overlap.
@@ -36,6 +58,7 @@ type ring struct {
 
 	mu      sync.Mutex // guards the fields below
 	kept    []Line
+	same    serverlog.Collapser
 	seq     int64
 	skipped int64         // since the last line kept
 	tokens  float64       // lines that may come now
@@ -46,12 +69,12 @@ type ring struct {
 func newRing(keep int) *ring { return &ring{keep: keep, tokens: lineBurst} }
 
 // drain reads r to its end, so that a server never blocks on a full pipe.
-func drain(from io.Reader, line func(text string)) {
+func drain(from io.Reader, redact func(string) string, line func(text string)) {
 	b := bufio.NewReaderSize(from, lineBytes)
 	for {
 		text, err := b.ReadSlice('\n')
 		if len(text) > 0 {
-			line(withoutEnd(text))
+			line(clean(text, errors.Is(err, bufio.ErrBufferFull), redact))
 		}
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line is dropped
 			_, err = b.ReadSlice('\n')
@@ -62,23 +85,30 @@ func drain(from io.Reader, line func(text string)) {
 	}
 }
 
-func withoutEnd(line []byte) string {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-		line = line[:len(line)-1]
+// clean is a line as it is kept: its secrets taken out before it is cut. redact may be nil.
+func clean(raw []byte, cut bool, redact func(string) string) string {
+	if redact != nil {
+		raw = []byte(redact(string(raw)))
 	}
-	return string(line)
+	return serverlog.Line(raw, cut)
 }
 
-func (r *ring) add(id sandbox.InstanceID, text string, now time.Time) {
+// add keeps a line, and says what it is to those before it and how many were let go right before it.
+// One that repeats another is counted with it, and kept again at 10, 100, 1,000 times and so on.
+func (r *ring) add(id sandbox.InstanceID, text string, now time.Time) (v serverlog.Verdict, skipped int64, kept bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	v = r.same.Add(text, now)
+	if !v.New && !v.Worth && r.count(v, now) {
+		return v, 0, true
+	}
 	if !r.admit(now) {
 		r.skipped++
-		return
+		return v, 0, false
 	}
 	r.seq++
-	r.kept = append(r.kept, Line{Seq: r.seq, At: now, Instance: id, Text: text, Skipped: r.skipped})
-	r.skipped = 0
+	skipped, r.skipped = r.skipped, 0
+	r.kept = append(r.kept, Line{Seq: r.seq, At: now, Instance: id, Text: v.Text, Skipped: skipped, Times: v.Times, run: v.Run})
 	if len(r.kept) > r.keep {
 		r.kept = append(r.kept[:0], r.kept[len(r.kept)-r.keep:]...)
 	}
@@ -86,6 +116,29 @@ func (r *ring) add(id sandbox.InstanceID, text string, now time.Time) {
 		close(r.wake)
 		r.wake = nil
 	}
+	return v, skipped, true
+}
+
+// count counts a repetition with the line it repeats, if that is still kept. r.mu is held.
+func (r *ring) count(v serverlog.Verdict, now time.Time) bool {
+	for i := len(r.kept) - 1; i >= 0; i-- {
+		if l := &r.kept[i]; l.run == v.Run {
+			l.Text, l.Times, l.At = v.Text, v.Times, now
+			return true
+		}
+	}
+	return false
+}
+
+// loop is the line that is repeated over and over at now; "" when none is.
+func (r *ring) loop(now time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, times := r.same.Loop(now)
+	if text == "" {
+		return ""
+	}
+	return Line{Text: text, Times: times}.String()
 }
 
 // admit takes one token of the bucket. r.mu is held.
@@ -135,7 +188,7 @@ func (r *ring) last(n int) []string {
 	lines := r.kept[max(0, len(r.kept)-n):]
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		out[i] = l.Text
+		out[i] = l.String()
 	}
 	return out
 }

@@ -14,10 +14,11 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/garita-dev/garita/daemon/serverlog"
 	"github.com/garita-dev/garita/sandbox"
 )
 
-// Options is what a Supervisor works with. All but Looping are required.
+// Options is what a Supervisor works with. All but Looping, Unhealthy, Redact and Logs are required.
 type Options struct {
 	Runtime   sandbox.Runtime
 	Installer sandbox.Installer
@@ -32,7 +33,20 @@ type Options struct {
 	// Looping is told, once per loop, that a server is crash-looping and is not started again for a
 	// while. It may be nil, and may not call back.
 	Looping func(*Trouble)
-	Logger  *slog.Logger
+	// Unhealthy is told, once for an instance, that it writes the same over and over. It may be nil,
+	// and may not call back.
+	Unhealthy func(Status)
+	// Redact takes the secrets out of a line before it is kept anywhere. Nil leaves it as it is.
+	Redact func(string) string
+	// Logs begins an instance's log on disk; nil keeps none.
+	Logs   func(sandbox.ServerName, sandbox.InstanceID) LogSink
+	Logger *slog.Logger
+}
+
+// LogSink keeps one instance's lines on disk.
+type LogSink interface {
+	Add(v serverlog.Verdict, skipped int64, now time.Time) error
+	Close() error
 }
 
 // Lock remembers which package a server runs from, exactly.

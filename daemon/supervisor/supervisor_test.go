@@ -244,10 +244,10 @@ func TestLower(t *testing.T) {
 
 func TestTheLogKeepsTheLastLines(t *testing.T) {
 	r := newRing(serverLines)
-	text := strings.Repeat("line\n", 2*serverLines) + strings.Repeat("x", 3*lineBytes) + "\r\nlast"
-	drain(strings.NewReader(text), func(line string) { r.add("i1", line, time.Unix(1, 0)) })
+	text := different(2*serverLines) + strings.Repeat("x", 3*lineBytes) + "\r\nlast"
+	drain(strings.NewReader(text), nil, func(line string) { r.add("i1", line, time.Unix(1, 0)) })
 	got, _ := r.after(0)
-	if len(got) != serverLines || got[len(got)-1].Text != "last" || len(got[len(got)-2].Text) != lineBytes {
+	if len(got) != serverLines || got[len(got)-1].Text != "last" || !strings.HasSuffix(got[len(got)-2].Text, "xx … [cut]") || len(got[len(got)-2].Text) > lineBytes {
 		t.Errorf("%d lines, the last %q, the one before of %d bytes", len(got), got[len(got)-1].Text, len(got[len(got)-2].Text))
 	}
 	if later, _ := r.after(got[len(got)-3].Seq); len(later) != 2 {
@@ -255,10 +255,57 @@ func TestTheLogKeepsTheLastLines(t *testing.T) {
 	}
 }
 
+// different is n lines that do not differ in their digits alone.
+func different(n int) string {
+	var b strings.Builder
+	for i := range n {
+		for ; i > 0; i /= 26 {
+			b.WriteByte('a' + byte(i%26))
+		}
+		b.WriteString("-\n")
+	}
+	return b.String()
+}
+
+func TestAServerThatRepeatsItself(t *testing.T) {
+	t.Run("report_Y03", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRing(serverLines)
+			r.add("i1", "starting", time.Now())
+			for range 48_000 {
+				r.add("i1", "Error: connect ECONNREFUSED 127.0.0.1:5432", time.Now())
+				<-time.After(75 * time.Millisecond)
+			}
+			lines := r.last(serverLines)
+			if len(lines) > 10 || lines[len(lines)-1] != "Error: connect ECONNREFUSED 127.0.0.1:5432 (x 48,000)" {
+				t.Errorf("kept as %q", lines)
+			}
+			if loop := r.loop(time.Now()); !strings.Contains(loop, "(x 48,000)") {
+				t.Errorf("the loop is %q", loop)
+			}
+		})
+	})
+}
+
+func TestSecretsAreTakenOutBeforeALineIsCut(t *testing.T) {
+	t.Run("report_K07", func(t *testing.T) {
+		const secret = "s3cr3t-of-some-length"
+		redact := func(s string) string { return strings.ReplaceAll(s, secret, "[redacted]") }
+		at := strings.Repeat("x", 4090) + secret + "\n" + `{"accessToken":"` + secret + `"}` + "\n"
+		var got []string
+		drain(strings.NewReader(at), redact, func(line string) { got = append(got, line) })
+		for _, line := range got {
+			if strings.Contains(line, "s3c") {
+				t.Errorf("kept %.40q…%q", line, line[max(0, len(line)-40):])
+			}
+		}
+	})
+}
+
 func TestAFloodOfLinesIsCounted(t *testing.T) {
 	r, now := newRing(serverLines), time.Unix(1, 0)
-	for range 3 * lineBurst {
-		r.add("i1", "x", now)
+	for _, line := range strings.Fields(different(3 * lineBurst)) {
+		r.add("i1", line, now)
 	}
 	r.add("i1", "after a pause", now.Add(time.Second))
 	got, _ := r.after(0)
