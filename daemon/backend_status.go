@@ -64,6 +64,7 @@ func (d *Daemon) warnings() []string {
 	if notice := d.loginNotice(); notice != "" {
 		w = append(w, notice)
 	}
+	w = append(w, d.recordWarnings()...)
 	return append(w, d.engine.state().notices...)
 }
 

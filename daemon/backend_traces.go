@@ -72,7 +72,7 @@ func (d *Daemon) ServerLog(ctx context.Context, name string, after int64, wait t
 	defer cancel()
 	out := api.ServerLog{Lines: []string{}, Next: after}
 	for _, l := range d.supervisor.LogAfter(ctx, s.Name, after) {
-		out.Lines = append(out.Lines, l.Text)
+		out.Lines = append(out.Lines, l.String())
 		out.Skipped += l.Skipped
 		if after > 0 {
 			out.Skipped += l.Seq - out.Next - 1 // those that did not stay until now

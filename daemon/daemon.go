@@ -27,6 +27,7 @@ import (
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/rate"
 	"github.com/garita-dev/garita/daemon/remote/oauth"
+	"github.com/garita-dev/garita/daemon/serverlog"
 	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/daemon/trace"
 	"github.com/garita-dev/garita/frontend"
@@ -53,6 +54,9 @@ type Daemon struct {
 	login      atomic.Pointer[loginPage] // the last one shown
 	rates      rate.Limiter
 	door       atomic.Pointer[door.Door] // nil while it is shut
+	serverLogs *serverlog.Dir            // nil where they cannot be kept
+	diskLow    atomic.Bool
+	reread     chan struct{} // the settings have been read again
 	log        *slog.Logger
 
 	started  time.Time
@@ -105,7 +109,8 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), log: log,
 		importer: clientconfig.NewImporter(paths), traces: trace.New(sqlite.Redact),
 		started: time.Now().UTC(), pid: os.Getpid(), uid: os.Getuid(),
-		tools: map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{},
+		reread: make(chan struct{}, 1),
+		tools:  map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{},
 	}
 	d.running, d.stop = context.WithCancel(ctx)
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
@@ -115,10 +120,12 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 	})
 	d.logins = d.newLogins()
 	d.effects = newEffects(d.engine, demotions{d})
+	d.serverLogs = d.openServerLogs()
 	d.supervisor = supervisor.New(supervisor.Options{
 		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d},
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
 		Progress: d.noteProgress, Ended: d.noteEnded, Looping: d.noteLooping, Logger: log,
+		Unhealthy: d.noteUnhealthy, Redact: redactLine, Logs: d.serverLog,
 	})
 	return d
 }
@@ -151,6 +158,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	}
 	parts.Go(func() error { return d.config.Watch(running, d.noteSettings) })
 	parts.Go(func() error { return d.watchSleep(running) })
+	parts.Go(func() error { return d.keepRecord(running) })
 	err = parts.Wait()
 
 	d.stop()
@@ -195,6 +203,10 @@ func (d *Daemon) listen() (socket, page net.Listener, err error) {
 func (d *Daemon) noteSettings(problem error) {
 	if problem != nil {
 		d.log.Warn("settings are not in force as they stand", "err", problem)
+	}
+	select {
+	case d.reread <- struct{}{}:
+	default: // it is about to be looked at
 	}
 	d.events.Publish("status", "", nil)
 }
