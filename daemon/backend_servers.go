@@ -85,6 +85,7 @@ func (d *Daemon) RemoveServer(ctx context.Context, peer httpapi.Peer, name strin
 	if err := d.supervisor.Stop(ctx, s.Name); err != nil {
 		return err
 	}
+	d.pins.forget(s.Name)
 	return d.config.Remove(s.Name)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/supervisor"
+	"github.com/garita-dev/garita/sandbox"
 )
 
 // live is the sessions under way. The zero live is empty.
@@ -28,6 +29,19 @@ func (l *live) add(id approvals.SessionID, s *gateway.Session) (remove func()) {
 		defer l.mu.Unlock()
 		delete(l.sessions, id)
 	}
+}
+
+// at is the sessions of a server.
+func (l *live) at(server sandbox.ServerName) []*gateway.Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*gateway.Session
+	for _, s := range l.sessions {
+		if s.Server.Name == server {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (l *live) of(id approvals.SessionID) *gateway.Session {
