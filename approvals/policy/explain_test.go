@@ -124,7 +124,8 @@ func TestReplay(t *testing.T) {
 	read.Tool, read.Class = "read_file", approvals.Read
 	other := evening(`{}`)
 	other.Tool = "move_file"
-	got := Replay(p, []Recorded{
+	replay := NewReplay(p)
+	for _, r := range []Recorded{
 		recorded(evening(`{"path":"/src/a"}`), approvals.RuleAsk, approvals.Allow, approvals.Approved),
 		recorded(evening(`{"path":"/etc/a"}`), approvals.RuleAsk, approvals.Deny, approvals.Denied),
 		recorded(evening(`{"path":"/src/a","content":"[redacted]"}`), approvals.RuleAsk, approvals.Deny, approvals.Denied),
@@ -132,7 +133,10 @@ func TestReplay(t *testing.T) {
 		recorded(read, approvals.RuleReads, approvals.Allow, ""),
 		recorded(other, "queue limit", approvals.Deny, ""),
 		{other, approvals.Decision{Effect: approvals.Allow, Rule: "grant g1", Grants: "g1"}},
-	})
+	} {
+		replay.Add(r)
+	}
+	got := replay.Result()
 	var changes []string
 	for _, c := range got.Changes {
 		changes = append(changes, c.Call.Tool+": "+string(c.Was)+" → "+string(c.Now.Effect)+" "+c.Unsure)
@@ -143,7 +147,7 @@ func TestReplay(t *testing.T) {
 	if diff := cmp.Diff(want, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Replayed{Calls: 7, Apart: 1, Same: 3, Unsure: 1}, got, cmpopts.IgnoreFields(Replayed{}, "Changes")); diff != "" {
+	if diff := cmp.Diff(Replayed{Calls: 7, Apart: 1, Same: 3, Unsure: 1, Counts: []Count{{"ask", "allow", 2}, {"allow", "ask", 1}}}, got, cmpopts.IgnoreFields(Replayed{}, "Changes")); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 }

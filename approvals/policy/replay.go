@@ -21,7 +21,14 @@ type Replayed struct {
 	Apart   int // of Calls, those that no policy was asked about: refused for a full queue, or while nothing could be recorded
 	Same    int
 	Unsure  int // of Calls, those whose recorded arguments are not whole and were looked at by a condition
-	Changes []Change
+	Counts  []Count
+	Changes []Change // the latest, at most mostChanges
+}
+
+// Count is how many calls would have gone from one effect to another.
+type Count struct {
+	Was, Now approvals.Effect
+	Calls    int
 }
 
 // Change is a call that would have been decided otherwise.
@@ -33,29 +40,57 @@ type Change struct {
 	Unsure string // why this may be wrong; "" when it is not
 }
 
-// Replay decides recorded calls anew by p, each at its own time. What was permitted then by grants
-// is taken as permitted still. It is pure: nothing is called, asked or recorded.
-func Replay(p approvals.Policy, calls []Recorded) Replayed {
-	out := Replayed{Calls: len(calls)}
-	for _, r := range calls {
-		was := before(r.Decision)
-		if was == "" {
-			out.Apart++
-			continue
-		}
-		now := again(p, r)
-		unsure := ""
-		if !whole(r.Call.Arguments) && looks(p, r.Call) {
-			unsure = "its arguments were recorded redacted or cut, and a rule looks into them"
-			out.Unsure++
-		}
-		if now.Effect == was {
-			out.Same++
-			continue
-		}
-		out.Changes = append(out.Changes, Change{r.Call, was, r.Decision.Rule, now, unsure})
+// mostChanges bounds what is told one by one.
+const mostChanges = 500
+
+// Replay decides recorded calls anew by a policy, each at its own time. What was permitted then by
+// grants is taken as permitted still. Nothing is called, asked or recorded.
+type Replay struct {
+	policy approvals.Policy
+	result Replayed
+}
+
+// NewReplay is a Replay by p without calls.
+func NewReplay(p approvals.Policy) *Replay { return &Replay{policy: p} }
+
+// Result is what came of the calls added so far.
+func (p *Replay) Result() Replayed { return p.result }
+
+// Add decides one more call anew, and says whether that comes out otherwise than it did.
+func (p *Replay) Add(r Recorded) (changed bool) {
+	out := &p.result
+	out.Calls++
+	was := before(r.Decision)
+	if was == "" {
+		out.Apart++
+		return false
 	}
-	return out
+	now := again(p.policy, r)
+	unsure := ""
+	if !whole(r.Call.Arguments) && looks(p.policy, r.Call) {
+		unsure = "its arguments were recorded redacted or cut, and a rule looks into them"
+		out.Unsure++
+	}
+	if now.Effect == was {
+		out.Same++
+		return false
+	}
+	out.count(was, now.Effect)
+	if len(out.Changes) == mostChanges {
+		out.Changes = out.Changes[1:]
+	}
+	out.Changes = append(out.Changes, Change{r.Call, was, r.Decision.Rule, now, unsure})
+	return true
+}
+
+func (r *Replayed) count(was, now approvals.Effect) {
+	for i, c := range r.Counts {
+		if c.Was == was && c.Now == now {
+			r.Counts[i].Calls++
+			return
+		}
+	}
+	r.Counts = append(r.Counts, Count{was, now, 1})
 }
 
 // before is what was decided before a person was asked; "" where no policy decided.
