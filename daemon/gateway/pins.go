@@ -255,11 +255,7 @@ func (s *Session) Reviewed() {
 	for name, t := range b.known {
 		b.known[name] = s.asTool(t.definition)
 	}
-	for _, l := range []*listing{&b.ours, &b.theirs} {
-		for name, f := range l.tools {
-			l.tools[name] = found{s.asTool(f.definition), f.page}
-		}
-	}
+	b.ours, b.theirs = listing{}, listing{} // what is being read was judged before
 	b.digest = digestOf(b.known)
 	changed := b.seen != "" && b.digest != b.seen
 	if changed {
