@@ -66,6 +66,15 @@ type Event struct {
 	Hash      sandbox.Digest
 }
 
+// Query says which events are wanted; the zero value means the oldest of all.
+type Query struct {
+	After   int64 // the Seq to go on from
+	Limit   int   // at least 1
+	Call    approvals.CallID
+	Session approvals.SessionID
+	Since   time.Time
+}
+
 // CallRecord is everything about one call, written once it has ended (kind call.finished) and,
 // with Outcome "running" or "waiting", shown while it has not.
 type CallRecord struct {

@@ -144,7 +144,8 @@ func (f *fake) Restore(context.Context, httpapi.Peer, api.RestoreRequest) ([]api
 	return nil, nil
 }
 
-func (f *fake) Audit(_ context.Context, after int64, limit int, call string) ([]api.AuditEvent, error) {
+func (f *fake) Audit(_ context.Context, q api.AuditQuery) ([]api.AuditEvent, error) {
+	after, limit, call := q.After, q.Limit, q.Call
 	return []api.AuditEvent{{Seq: after, Kind: fmt.Sprint(limit), Call: call}}, nil
 }
 

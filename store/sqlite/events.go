@@ -14,15 +14,23 @@ const selectEvent = "SELECT seq, at, kind, uid, client, session, server, call, b
 // Events lists the log after the event of that Seq, oldest first, at most limit events; those of
 // one call only when callID is not "".
 func (s *Store) Events(ctx context.Context, after int64, limit int, callID approvals.CallID) ([]store.Event, error) {
-	query, args := selectEvent+"WHERE seq > ?1 ORDER BY seq LIMIT ?2", []any{after, max(limit, 1)}
-	if callID != "" {
-		query = selectEvent + "WHERE seq IN (SELECT seq FROM mentions WHERE id = ?3 AND seq > ?1) AND call = ?3 ORDER BY seq LIMIT ?2"
+	return s.Find(ctx, store.Query{After: after, Limit: limit, Call: callID})
+}
+
+// Find lists the events that q wants after the one of its Seq, oldest first.
+func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Event, error) {
+	query, args := selectEvent+"WHERE seq > ?1 AND at >= ?3", []any{q.After, max(q.Limit, 1), unixMicro(q.Since)}
+	for _, by := range []struct{ column, id string }{{"call", string(q.Call)}, {"session", string(q.Session)}} {
+		if by.id == "" {
+			continue
+		}
 		if err := s.index(ctx); err != nil {
 			return nil, err
 		}
-		args = append(args, string(callID))
+		args = append(args, by.id)
+		query += fmt.Sprintf(" AND %s = ?%d AND seq IN (SELECT seq FROM mentions WHERE id = ?%[2]d AND seq > ?1)", by.column, len(args))
 	}
-	rows, err := s.readers.QueryContext(ctx, query, args...)
+	rows, err := s.readers.QueryContext(ctx, query+" ORDER BY seq LIMIT ?2", args...)
 	if err != nil {
 		return nil, unavailable("read events", err)
 	}
