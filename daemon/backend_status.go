@@ -85,28 +85,6 @@ func Version() string {
 	return "development"
 }
 
-// Audit implements httpapi.Backend.
-func (d *Daemon) Audit(ctx context.Context, after int64, limit int, call string) ([]api.AuditEvent, error) {
-	if after < 0 { // counted from the end
-		after = max(0, d.db.LastSeq()+after)
-	}
-	events, err := d.db.Events(ctx, after, limit, approvals.CallID(call))
-	if err != nil {
-		return nil, err
-	}
-	out := make([]api.AuditEvent, 0, len(events))
-	for _, e := range events {
-		out = append(out, apiEvent(e))
-	}
-	return out, nil
-}
-
-// VerifyAudit implements httpapi.Backend.
-func (d *Daemon) VerifyAudit(ctx context.Context) (api.Verification, error) {
-	v, err := d.db.Verify(ctx)
-	return api.Verification{OK: v.OK, Records: v.Records, Bad: v.Bad, Problem: v.Problem, Notice: v.Notice}, err
-}
-
 // AccessRefused implements httpapi.Backend.
 func (d *Daemon) AccessRefused(ctx context.Context, why string) {
 	e := event(store.AccessRefused, approvals.Principal{UID: d.uid}, map[string]any{"why": strings.ToValidUTF8(why, "�")})

@@ -31,7 +31,7 @@
 //	POST   /api/v1/workspaces/{server}/discard    ApplyRequest → ApplyResult
 //	POST   /api/v1/imports                        ImportRequest → ImportPlan (dry run or done; unix socket only)
 //	POST   /api/v1/restores                       RestoreRequest → []Restored (unix socket only)
-//	GET    /api/v1/audit?after=&limit=&call=      []AuditEvent, oldest first; after < 0 counts from the end
+//	GET    /api/v1/audit?after=&limit=&call=&session=&since=  []AuditEvent, oldest first; after < 0 counts from the end
 //	POST   /api/v1/audit/verify                   Verification
 //	POST   /api/v1/browser-sessions               BrowserSession: the one-time link (unix socket only)
 //	POST   /api/v1/browser-sessions/claim         Claim → Claimed + cookie (loopback only)
@@ -407,6 +407,8 @@ type Verification struct {
 	Bad     int64  `json:"bad"`
 	Problem string `json:"problem"`
 	Notice  string `json:"notice"`
+	// Dropped is what is not there any more, rightly; nil when that is nothing.
+	Dropped *DroppedRecord `json:"dropped,omitempty"`
 }
 
 // BrowserSession is a one-time link to the page, http://127.0.0.1:PORT/#token=TOKEN. It lives 60 s.

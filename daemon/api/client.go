@@ -226,7 +226,7 @@ func (c *Client) Restore(ctx context.Context, r RestoreRequest) ([]Restored, err
 // Audit asks for events after a Seq, oldest first. limit 0 leaves the number to the daemon; call
 // "" means all. after < 0 counts from the end: -20 means the last 20.
 func (c *Client) Audit(ctx context.Context, after int64, limit int, call string) ([]AuditEvent, error) {
-	return get[[]AuditEvent](ctx, c, "/api/v1/audit", values("after", number(after), "limit", number(int64(limit)), "call", call))
+	return c.AuditOf(ctx, AuditQuery{After: after, Limit: limit, Call: call})
 }
 
 // VerifyAudit has the whole record checked.

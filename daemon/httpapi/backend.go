@@ -70,9 +70,9 @@ type Backend interface {
 	CreateToken(ctx context.Context, peer Peer, t api.NewToken) (api.CreatedToken, error)
 	RevokeToken(ctx context.Context, peer Peer, id string) error
 
-	// Audit returns events with Seq > after, oldest first, at most limit; call "" means all. A negative
+	// Audit returns the events that q wants with Seq > q.After, oldest first, at most q.Limit. A negative
 	// after counts from the end: -20 means the last 20.
-	Audit(ctx context.Context, after int64, limit int, call string) ([]api.AuditEvent, error)
+	Audit(ctx context.Context, q api.AuditQuery) ([]api.AuditEvent, error)
 	VerifyAudit(ctx context.Context) (api.Verification, error)
 
 	// PermitLink refuses peers that descend from an attached client, and records the try.
