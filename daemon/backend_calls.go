@@ -50,11 +50,7 @@ func (d *Daemon) Approvals(ctx context.Context, wait time.Duration) ([]api.Appro
 			pending = p
 		}
 	}
-	out := make([]api.Approval, 0, len(pending))
-	for _, r := range pending {
-		out = append(out, d.approval(ctx, r))
-	}
-	return out, nil
+	return d.apiApprovals(ctx, pending), nil
 }
 
 // Approval implements httpapi.Backend.
@@ -63,11 +59,19 @@ func (d *Daemon) Approval(ctx context.Context, id string) (api.Approval, error) 
 	if err != nil {
 		return api.Approval{}, named(err, "question with the ID", id, "garita approvals list")
 	}
-	return d.approval(ctx, r), nil
+	a := d.approval(ctx, r)
+	if r.Outcome == approvals.Pending {
+		a.Offers = apiOffers(d.gate.Offers(r))
+	}
+	return a, nil
 }
 
 func (d *Daemon) approval(ctx context.Context, r approvals.Request) api.Approval {
-	return d.apiApproval(r, d.foreseen(ctx, r.Call), d.before(ctx, r.Call))
+	a := d.apiApproval(r, d.foreseen(ctx, r.Call), d.before(ctx, r.Call))
+	if r.Outcome == approvals.Pending {
+		a.Group = d.groupOf(r.ID)
+	}
+	return a
 }
 
 // before tells what this server did in the last week.
@@ -79,35 +83,38 @@ func (d *Daemon) before(ctx context.Context, c approvals.Call) string {
 	return fmt.Sprintf("%d calls of %s this week that may write, %d approved", b.Writes, c.Server, b.Approved)
 }
 
-// Answer implements httpapi.Backend. The agent cannot answer for the person: see mayAnswer.
+// Answer implements httpapi.Backend. The agent cannot answer for the person: see mayReply.
 func (d *Daemon) Answer(ctx context.Context, peer httpapi.Peer, id string, a api.Answer) (api.Approval, error) {
-	by, err := d.mayAnswer(ctx, peer, id, a)
+	typed := a.TTY && a.Code != "" && a.Code == api.AnswerCode(a.Binding)
+	by, err := d.mayReply(ctx, peer, "answer "+id, typed)
 	if err != nil {
 		return api.Approval{}, err
 	}
-	r, err := d.gate.Answer(ctx, approvals.RequestID(id), approvals.Answer{Approve: a.Approve, By: by, Binding: digestOf(a.Binding)})
+	r, err := d.gate.Answer(ctx, approvals.RequestID(id), approvals.Answer{
+		Approve: a.Approve, By: by, Binding: digestOf(a.Binding), Permit: permit(a.Permit),
+	})
 	if err != nil {
 		return api.Approval{}, err
 	}
 	return d.approval(ctx, r), nil
 }
 
-// mayAnswer says who answers, or why they may not. Answers come from the page, from a typed code
+// mayReply says who answers, or why they may not. Answers come from the page, from a typed code
 // at a real terminal, or, where config.yaml lets scripts answer, from any process of the user's
-// that does not descend from an attached client.
-func (d *Daemon) mayAnswer(ctx context.Context, peer httpapi.Peer, id string, a api.Answer) (by string, err error) {
-	if err := d.refuseDescendants(ctx, peer, "answer "+id); err != nil {
+// that does not descend from an attached client. typed says that the code was right.
+func (d *Daemon) mayReply(ctx context.Context, peer httpapi.Peer, what string, typed bool) (by string, err error) {
+	if err := d.refuseDescendants(ctx, peer, what); err != nil {
 		return "", err
 	}
 	switch {
 	case peer.Page:
 		return "page", nil
-	case a.TTY && terminal(peer.PID) && a.Code != "" && a.Code == api.AnswerCode(a.Binding):
+	case typed && terminal(peer.PID):
 		return fmt.Sprintf("terminal, pid %d", peer.PID), nil
 	case d.config.Settings().Approvals.Script:
 		return fmt.Sprintf("script, pid %d", peer.PID), nil
 	}
-	return "", d.refusePeer(ctx, peer, "answer "+id, &api.Problem{
+	return "", d.refusePeer(ctx, peer, what, &api.Problem{
 		Code: "denied", Title: "A script may not answer", Next: "garita ui, or type the code at a terminal",
 		Detail: "Answers come from the page, the window, or a code typed at a real terminal. approvals.script is off in config.yaml.",
 	})

@@ -19,14 +19,18 @@ func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
+	prompts, err := d.promptsOf(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
 	engine := d.engine.state()
 	s := api.Status{
 		Version: Version(), Started: d.started, PID: d.pid, Engine: engine.name, EngineErr: text(engine.err),
 		Rootless: d.uid != 0, Warnings: notNil(d.warnings()), Servers: len(d.config.Servers()),
 		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page, Door: d.doorAt,
-		Home: d.config.Paths().State, CallsToday: today,
+		Home: d.config.Paths().State, CallsToday: today, Prompts: prompts,
 	}
-	s.OK = engine.name == engineReady && d.config.Problem() == nil
+	s.OK = engine.name == engineReady && d.config.Problem() == nil && d.policies.notice() == ""
 	s.Sentence = sentence(s)
 	if s.Sentence == running && d.config.Problem() != nil {
 		s.Sentence = "Settings are not in force as they stand"
@@ -54,6 +58,9 @@ func (d *Daemon) warnings() []string {
 	var w []string
 	if problem := d.config.Problem(); problem != nil {
 		w = append(w, "Settings not in force as they stand: "+problem.Error())
+	}
+	if notice := d.policies.notice(); notice != "" {
+		w = append(w, notice)
 	}
 	if d.doorShut != "" {
 		w = append(w, d.doorShut)
@@ -126,7 +133,7 @@ func (d *Daemon) Doctor(ctx context.Context) (api.Doctor, error) {
 	for _, c := range found {
 		out.Checks = append(out.Checks, api.Check(c))
 	}
-	out.Checks = append(out.Checks, settingsCheck(d.config.Problem()))
+	out.Checks = append(out.Checks, settingsCheck(d.config.Problem()), policyCheck(d.policies.notice()))
 	return out, nil
 }
 

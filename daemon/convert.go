@@ -99,12 +99,12 @@ func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before str
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
 		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
-		Reaches: reaches(r.Call),
+		Reaches: reaches(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{},
 	}
 	if !r.Answered.IsZero() {
 		a.Answered = &r.Answered
 	}
-	return a
+	return withSubject(a, r)
 }
 
 // arguments are the bytes that will be sent, as they are.

@@ -43,7 +43,9 @@ type Daemon struct {
 	db         *sqlite.Store
 	events     *events.Log
 	gate       *gate.Gate
+	policies   *policies
 	engine     *engine
+	pins       *pinned
 	effects    *effects
 	supervisor *supervisor.Supervisor
 	traces     *trace.Log
@@ -53,6 +55,7 @@ type Daemon struct {
 	logins     *oauth.Logins
 	login      atomic.Pointer[loginPage] // the last one shown
 	rates      rate.Limiter
+	prompts    prompts
 	door       atomic.Pointer[door.Door] // nil while it is shut
 	serverLogs *serverlog.Dir            // nil where they cannot be kept
 	diskLow    atomic.Bool
@@ -98,12 +101,16 @@ func Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	d := join(ctx, settings, db, log)
+	permitted, err := inForce(ctx, db, time.Now())
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	d := join(ctx, settings, db, permitted, log)
 	return errors.Join(d.run(ctx), db.Close())
 }
 
 // join makes the parts, in the order they depend on each other. It starts nothing.
-func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *slog.Logger) *Daemon {
+func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitted []approvals.Grant, log *slog.Logger) *Daemon {
 	paths := settings.Paths()
 	d := &Daemon{
 		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), log: log,
@@ -112,10 +119,12 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, log *sl
 		reread: make(chan struct{}, 1),
 		tools:  map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{},
 	}
+	d.policies = newPolicies(paths)
 	d.running, d.stop = context.WithCancel(ctx)
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
+	d.pins = newPinned(d)
 	d.gate = gate.New(gate.Options{
-		Log: gateLog{d}, Standings: db, Wait: settings.Settings().Approvals.Wait,
+		Log: gateLog{d}, Standings: standings{d}, Policy: d.policies.policy, Grants: permitted, Wait: settings.Settings().Approvals.Wait,
 		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },
 	})
 	d.logins = d.newLogins()
@@ -157,12 +166,14 @@ func (d *Daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.serveDoor(running, door) })
 	}
 	parts.Go(func() error { return d.config.Watch(running, d.noteSettings) })
+	parts.Go(func() error { return d.watchPolicy(running) })
 	parts.Go(func() error { return d.watchSleep(running) })
 	parts.Go(func() error { return d.keepRecord(running) })
 	err = parts.Wait()
 
 	d.stop()
 	d.sessions.Wait()
+	d.pins.asking.Wait()
 	d.logins.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
@@ -208,6 +219,7 @@ func (d *Daemon) noteSettings(problem error) {
 	case d.reread <- struct{}{}:
 	default: // it is about to be looked at
 	}
+	d.pins.reload()
 	d.events.Publish("status", "", nil)
 }
 

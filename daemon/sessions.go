@@ -112,6 +112,7 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 	o.Trace = func(at gateway.Side, raw []byte) { seen.Record(trace.Direction(at), raw) }
 	session := gateway.New(o)
 	defer d.live.add(o.ID, session)()
+	defer d.gate.EndSession(o.ID)
 	err = session.Run(ctx, client)
 	d.record(context.WithoutCancel(ctx), store.SessionClosed, o, err)
 	return err
@@ -126,11 +127,12 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	last := &lastStart{}
 	o := gateway.Options{
 		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
-		Once: v.once, Patience: v.patience, Over: v.over, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: describe,
+		Once: v.once, Patience: v.patience, Over: v.over, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: d.describes(v.server),
 		Allow: v.tools, Admit: d.admission(v), Eras: d.erasOf(spec, v.server),
 		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
 		Trouble: func() string { return d.trouble(v.server.Name, last.Load()) }, Logger: d.log,
 	}
+	o.Pins = d.pinsOf(o)
 	if hasWorkspace(v.server.Spec) {
 		if o.Workspace, err = d.workspaceFor(ctx, v); err != nil {
 			return gateway.Options{}, err

@@ -11,6 +11,13 @@
 //	GET    /api/v1/approvals?wait=30s             []Approval that wait for a person (wait: until there is one)
 //	GET    /api/v1/approvals/{id}                 Approval
 //	POST   /api/v1/approvals/{id}                 Answer → Approval
+//	POST   /api/v1/approvals/{id}/preview         Permit → Offer: what a yes that reaches so far would cover
+//	GET    /api/v1/approval-groups                []ApprovalGroup that can be answered together
+//	POST   /api/v1/approval-answers               GroupAnswer → []Approval
+//	GET    /api/v1/expired-approvals              []Approval that nobody answered and nobody has seen since
+//	POST   /api/v1/expired-approvals              SeenApprovals
+//	GET    /api/v1/grants?all=true                []Grant in force, or all of them, oldest first
+//	DELETE /api/v1/grants/{id}                    revoke it
 //	GET    /api/v1/servers                        []Server
 //	GET    /api/v1/servers/{name}                 Server
 //	GET    /api/v1/servers/{name}/log?after=&wait=   ServerLog; wait: until there is a line behind after
@@ -31,6 +38,11 @@
 //	POST   /api/v1/workspaces/{server}/discard    ApplyRequest → ApplyResult
 //	POST   /api/v1/imports                        ImportRequest → ImportPlan (dry run or done; unix socket only)
 //	POST   /api/v1/restores                       RestoreRequest → []Restored (unix socket only)
+//	GET    /api/v1/policy                         Policy: the person's rules in force, and what is wrong with the file
+//	POST   /api/v1/policy/explain                 ExplainRequest → Explanation: which rule decides about a call, and why
+//	POST   /api/v1/policy/replay                  ReplayRequest → Replay: what a policy would have done with recorded calls
+//	GET    /api/v1/policy/project?dir=            ProjectPolicy: the policy in a folder's files
+//	POST   /api/v1/policy/project                 AcceptPolicy → ProjectPolicy: accept it, or take that back
 //	GET    /api/v1/audit?after=&limit=&call=&session=&since=  []AuditEvent, oldest first; after < 0 counts from the end
 //	POST   /api/v1/audit/verify                   Verification
 //	POST   /api/v1/browser-sessions               BrowserSession: the one-time link (unix socket only)
@@ -86,6 +98,7 @@ type Status struct {
 	Door       string    `json:"door"`    // http://127.0.0.1:PORT/mcp, for clients with a token; "" when it is shut
 	Home       string    `json:"home"`    // where state is kept
 	CallsToday int       `json:"calls_today"`
+	Prompts    Prompts   `json:"prompts"`
 }
 
 // Doctor is what this machine can and cannot do for us.
@@ -105,7 +118,7 @@ type Check struct {
 // Event says that something changed; readers fetch it anew. Kind reset: everything may have.
 type Event struct {
 	Seq  int64  `json:"seq"`
-	Kind string `json:"kind"` // call | approval | server | session | workspace | status | progress | reset
+	Kind string `json:"kind"` // call | approval | grant | server | session | workspace | status | progress | reset
 	ID   string `json:"id"`   // of what changed
 	// Progress is set for kind progress: long work under way, by ID.
 	Progress *Progress `json:"progress,omitempty"`
@@ -140,7 +153,7 @@ type Call struct {
 	Rule         string          `json:"rule"`
 	Reason       string          `json:"reason"`
 	Approval     string          `json:"approval,omitempty"` // the question's id, when there was one
-	Answer       string          `json:"answer,omitempty"`   // pending | approved | denied | expired | withdrawn
+	Answer       string          `json:"answer,omitempty"`   // pending | approved | denied | expired | withdrawn | covered | overruled
 	By           string          `json:"by,omitempty"`
 	Outcome      string          `json:"outcome"` // waiting | running | done | failed | refused | withheld | unknown
 	Error        string          `json:"error,omitempty"`
@@ -174,7 +187,7 @@ type Change struct {
 type Approval struct {
 	ID       string     `json:"id"`
 	Binding  string     `json:"binding"` // send it back with the answer: it proves what was seen
-	State    string     `json:"state"`   // pending | approved | denied | expired | withdrawn
+	State    string     `json:"state"`   // pending | approved | denied | expired | withdrawn | covered (by Rule) | overruled (by Rule)
 	Asked    time.Time  `json:"asked"`
 	Expires  time.Time  `json:"expires"`
 	Answered *time.Time `json:"answered,omitempty"`
@@ -186,10 +199,21 @@ type Approval struct {
 	Diff     *FileDiff  `json:"diff,omitempty"` // for writes whose result can be foreseen
 	Before   string     `json:"before"`         // what this server did before: "14 writes, 13 approved"
 	Reaches  string     `json:"reaches"`        // "no host, no secret"
+	Kind     string     `json:"kind"`           // call | command | tool | apply | network | install | secret
+	Rule     string     `json:"rule,omitempty"` // what covered or overruled it
+	Group    string     `json:"group,omitempty"`
+	Offers   []Offer    `json:"offers"` // how far a yes may reach, the narrowest first: the first is once; only in GET /approvals/{id}, while it waits
+
+	Tool    *ToolChange    `json:"tool,omitempty"` // by kind, as those below; Call then only says who and which server
+	Apply   *Application   `json:"apply,omitempty"`
+	Network *NetworkAccess `json:"network,omitempty"`
+	Install *Installation  `json:"install,omitempty"`
+	Secret  *SecretUse     `json:"secret,omitempty"`
 }
 
 // Answer is a person's reply.
 type Answer struct {
+	Permit
 	Approve bool   `json:"approve"`
 	Binding string `json:"binding"`        // required: of the Approval that was shown
 	Code    string `json:"code,omitempty"` // typed at a terminal

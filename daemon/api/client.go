@@ -122,6 +122,45 @@ func (c *Client) Answer(ctx context.Context, id string, a Answer) (Approval, err
 	return post[Approval](ctx, c, "/api/v1/approvals/"+url.PathEscape(id), a)
 }
 
+// Preview asks what a yes to a question would cover if it reached as far as p.
+func (c *Client) Preview(ctx context.Context, id string, p Permit) (Offer, error) {
+	return post[Offer](ctx, c, "/api/v1/approvals/"+url.PathEscape(id)+"/preview", p)
+}
+
+// ApprovalGroups asks which of the questions that wait can be answered together.
+func (c *Client) ApprovalGroups(ctx context.Context) ([]ApprovalGroup, error) {
+	return get[[]ApprovalGroup](ctx, c, "/api/v1/approval-groups", nil)
+}
+
+// AnswerGroup replies to several questions at once and returns them as they then are.
+func (c *Client) AnswerGroup(ctx context.Context, a GroupAnswer) ([]Approval, error) {
+	return post[[]Approval](ctx, c, "/api/v1/approval-answers", a)
+}
+
+// Expired asks for the questions of the last week that nobody answered and nobody has seen since.
+func (c *Client) Expired(ctx context.Context) ([]Approval, error) {
+	return get[[]Approval](ctx, c, "/api/v1/expired-approvals", nil)
+}
+
+// SeeExpired notes that questions which expired have been seen; no ids mean all.
+func (c *Client) SeeExpired(ctx context.Context, ids ...string) error {
+	return c.do(ctx, http.MethodPost, "/api/v1/expired-approvals", nil, SeenApprovals{IDs: ids}, nil)
+}
+
+// Grants asks for the permissions in force, or for all there were.
+func (c *Client) Grants(ctx context.Context, all bool) ([]Grant, error) {
+	q := url.Values{}
+	if all {
+		q.Set("all", "true")
+	}
+	return get[[]Grant](ctx, c, "/api/v1/grants", q)
+}
+
+// RevokeGrant ends a permission at once.
+func (c *Client) RevokeGrant(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodDelete, "/api/v1/grants/"+url.PathEscape(id), nil, nil, nil)
+}
+
 // Servers asks for all configured servers.
 func (c *Client) Servers(ctx context.Context) ([]Server, error) {
 	return get[[]Server](ctx, c, "/api/v1/servers", nil)

@@ -41,6 +41,17 @@ type Backend interface {
 	// Answer refuses peers that descend from an attached client (PermissionDenied), and records the try.
 	Answer(ctx context.Context, peer Peer, id string, a api.Answer) (api.Approval, error)
 
+	// Preview says what a yes that reaches as far as p would cover.
+	Preview(ctx context.Context, id string, p api.Permit) (api.Offer, error)
+	ApprovalGroups(ctx context.Context) ([]api.ApprovalGroup, error)
+	// AnswerGroup refuses peers as Answer does.
+	AnswerGroup(ctx context.Context, peer Peer, a api.GroupAnswer) ([]api.Approval, error)
+	Expired(ctx context.Context) ([]api.Approval, error)
+	SeeExpired(ctx context.Context, peer Peer, ids []string) error
+	Grants(ctx context.Context, all bool) ([]api.Grant, error)
+	// RevokeGrant refuses peers that descend from an attached client, and records the try.
+	RevokeGrant(ctx context.Context, peer Peer, id string) error
+
 	Servers(ctx context.Context) ([]api.Server, error)
 	Server(ctx context.Context, name string) (api.Server, error)
 	// ServerLog returns the lines behind after; with wait > 0 it waits that long for one.
@@ -49,6 +60,8 @@ type Backend interface {
 	RestartServer(ctx context.Context, peer Peer, name string) error
 	RemoveServer(ctx context.Context, peer Peer, name string) error
 	StopServer(ctx context.Context, peer Peer, name string) error
+
+	reviews
 
 	Workspaces(ctx context.Context) ([]api.Workspace, error)
 	WorkspaceDiff(ctx context.Context, server, agent string) (api.WorkspaceDiff, error)
@@ -64,6 +77,8 @@ type Backend interface {
 	Trace(ctx context.Context, peer Peer, session string, after int64, wait time.Duration) (api.Trace, error)
 	Tracing(ctx context.Context) (api.Tracing, error)
 	SetTracing(ctx context.Context, peer Peer, t api.Tracing) (api.Tracing, error)
+
+	policies
 
 	Tokens(ctx context.Context) ([]api.Token, error)
 	// CreateToken and RevokeToken refuse peers that descend from an attached client, and record the try.

@@ -137,7 +137,8 @@ func (c *cli) tellApproval(a api.Approval, states map[string]string) {
 }
 
 func (c *cli) answerCommand(use, short string, approve bool) *cobra.Command {
-	return &cobra.Command{
+	reach := permitFlags{scope: "once"}
+	cmd := &cobra.Command{
 		Use: use + " ID", Short: short, Args: usage(cobra.ExactArgs(1)),
 		Long: short + ". The whole question is shown first; at a terminal you are asked to type a code.\nA script may answer only where config.yaml says so (approvals.script), and an agent never.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,9 +149,17 @@ func (c *cli) answerCommand(use, short string, approve bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.reply(cmd.Context(), a, approve)
+			p, err := reach.permit(time.Now())
+			if err != nil {
+				return err
+			}
+			return c.reply(cmd.Context(), a, approve, p)
 		},
 	}
+	if approve {
+		reach.add(cmd)
+	}
+	return cmd
 }
 
 // findApproval takes a whole id, or the beginning of exactly one that waits.
@@ -182,12 +191,15 @@ func matching(list []api.Approval, id string) (string, error) {
 }
 
 // reply shows the question and sends the answer.
-func (c *cli) reply(ctx context.Context, a api.Approval, approve bool) error {
+func (c *cli) reply(ctx context.Context, a api.Approval, approve bool, p api.Permit) error {
 	c.showApproval(a, time.Now())
 	if a.State != "pending" {
 		return fmt.Errorf("it no longer waits: it is %s", safe(a.State))
 	}
-	answer := api.Answer{Approve: approve, Binding: a.Binding}
+	if err := c.confirmPermit(ctx, a, p); err != nil {
+		return err
+	}
+	answer := api.Answer{Approve: approve, Binding: a.Binding, Permit: p}
 	if c.asks {
 		if err := c.typed(a, &answer); err != nil {
 			return err
