@@ -392,9 +392,9 @@ func (p *pinned) heldTool(c approvals.Call) string {
 	}
 	s, ok := b.shown[key]
 	if ok && s.held != "" {
-		return fmt.Sprintf("%s is held back, because %s. A person can look at it: garita server review %s", c.Tool, s.held, c.Server)
+		return fmt.Sprintf("%s; they can look at it with: garita server review %s", s.held, c.Server)
 	}
-	return fmt.Sprintf("%s is not what was accepted. A person can look at it: garita server review %s", c.Tool, c.Server)
+	return fmt.Sprintf("it is not what was accepted; they can look at it with: garita server review %s", c.Server)
 }
 
 // standings is what is held against tools, from both who know.
