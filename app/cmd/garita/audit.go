@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,7 +13,8 @@ import (
 )
 
 func (c *cli) auditCommand() *cobra.Command {
-	return family("audit", "Read and check the record", c.auditTailCommand(), c.auditShowCommand(), c.auditVerifyCommand())
+	return family("audit", "Read and check the record", c.auditTailCommand(), c.auditShowCommand(), c.auditSessionCommand(),
+		c.auditExportCommand(), c.auditVerifyCommand())
 }
 
 func (c *cli) auditTailCommand() *cobra.Command {
@@ -143,8 +146,8 @@ func (c *cli) printEvents(list []api.AuditEvent, asJSON bool) error {
 
 func (c *cli) auditShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show CALL", Short: "Show everything about one call",
-		Long: "Show everything about one call. garita audit tail has the IDs of calls.",
+		Use: "show ID", Short: "Show everything about one call, one session or one record",
+		Long: "Show everything about one call (c…), one session (s…) or one record (its number). garita audit tail has them all.",
 		Args: usage(cobra.ExactArgs(1)),
 	}
 	asJSON := jsonFlag(cmd)
@@ -152,6 +155,12 @@ func (c *cli) auditShowCommand() *cobra.Command {
 		ctx := cmd.Context()
 		if err := c.reachable(ctx); err != nil {
 			return err
+		}
+		if strings.HasPrefix(args[0], "s") {
+			return c.tellSession(cmd, args[0], *asJSON)
+		}
+		if seq, err := strconv.ParseInt(args[0], 10, 64); err == nil && seq > 0 {
+			return c.showEvent(ctx, seq, *asJSON)
 		}
 		call, err := c.client.Call(ctx, args[0])
 		if err != nil {
@@ -169,15 +178,35 @@ func (c *cli) auditShowCommand() *cobra.Command {
 		}
 		c.showCall(call)
 		printTo(c.out, "\n%s\n", c.style.dim("in the record:"))
-		for _, e := range events {
-			printTo(c.out, "%s\n", c.eventHead(e))
-			if body := indented(e.Body); body != "null" {
-				printTo(c.out, "%s\n", c.style.dim(indentText(body, "        ")))
-			}
-		}
+		c.showBodies(events)
 		return nil
 	}
 	return cmd
+}
+
+// showEvent prints one event.
+func (c *cli) showEvent(ctx context.Context, seq int64, asJSON bool) error {
+	events, err := c.client.Audit(ctx, seq-1, 1, "")
+	switch {
+	case err != nil:
+		return err
+	case len(events) == 0 || events[0].Seq != seq:
+		return &api.Problem{Code: "not_found", Title: fmt.Sprintf("The record has no number %d (any more)", seq), Next: "garita audit tail"}
+	case asJSON:
+		return c.printJSON(events[0])
+	}
+	c.showBodies(events)
+	return nil
+}
+
+// showBodies prints events with everything in them.
+func (c *cli) showBodies(events []api.AuditEvent) {
+	for _, e := range events {
+		printTo(c.out, "%s\n", c.eventHead(e))
+		if body := indented(e.Body); body != "null" {
+			printTo(c.out, "%s\n", c.style.dim(indentText(body, "        ")))
+		}
+	}
 }
 
 func (c *cli) showCall(call api.Call) {
@@ -243,6 +272,9 @@ func (c *cli) showVerification(v api.Verification) {
 		printTo(c.out, "%s, %s\n", c.style.green("ok"), records)
 	} else {
 		printTo(c.out, "%s at record %d: %s\n%s verified\n", c.style.red("The record is not whole"), v.Bad, safe(v.Problem), records)
+	}
+	if d := v.Dropped; d != nil {
+		printTo(c.out, "%s\n", c.style.dim(fmt.Sprintf("1 to %d dropped by %s: %s", d.Upto, d.At.Local().Format("2006-01-02 15:04"), safe(d.Why))))
 	}
 	if v.Notice != "" {
 		printTo(c.out, "%s %s\n", c.style.amber("note:"), safe(v.Notice))

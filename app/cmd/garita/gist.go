@@ -26,6 +26,18 @@ func gist(e api.AuditEvent) string {
 		return words(b.text("what")+":", b.text("why"))
 	case "tool.demoted":
 		return words(b.text("tool")+":", b.text("reason"))
+	case "session.opened", "session.closed":
+		return words(b.text("workspace"), b.text("error"))
+	case "instance.started":
+		return b.text("sandbox")
+	case "instance.ended":
+		return words(b.text("sandbox")+":", b.text("reason"))
+	case "package.installed":
+		return words(b.text("package", "name"), b.text("package", "version"))
+	case "record.dropped":
+		return b.text("why")
+	case "server.unhealthy":
+		return words("it writes over and over:", b.text("line"))
 	case "access.refused":
 		return b.text("why")
 	default:
