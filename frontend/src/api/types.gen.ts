@@ -4,6 +4,46 @@
  */
 
 export interface paths {
+    "/api/v1/approval-answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer approvals
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["answer-approvals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/approval-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List approval groups
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-approval-groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/approvals": {
         parameters: {
             query?: never;
@@ -42,6 +82,26 @@ export interface paths {
          * @description May be called by: programs of this user, the page.
          */
         post: operations["answer-approval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/approvals/{id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview permit
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["preview-permit"];
         delete?: never;
         options?: never;
         head?: never;
@@ -228,6 +288,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/expired-approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List expired approvals
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-expired-approvals"];
+        put?: never;
+        /**
+         * See expired approvals
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["see-expired-approvals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List grants
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-grants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/grants/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke grant
+         * @description May be called by: programs of this user, the page.
+         */
+        delete: operations["revoke-grant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/imports": {
         parameters: {
             query?: never;
@@ -242,6 +366,90 @@ export interface paths {
          * @description May be called by: programs of this user.
          */
         post: operations["import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get policy
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Explain policy
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["explain-policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get project policy
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-project-policy"];
+        put?: never;
+        /**
+         * Accept project policy
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["accept-project-policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replay policy
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["replay-policy"];
         delete?: never;
         options?: never;
         head?: never;
@@ -326,6 +534,30 @@ export interface paths {
         get: operations["get-server-log"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{name}/pins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get pins
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-pins"];
+        put?: never;
+        /**
+         * Answer pins
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["answer-pins"];
         delete?: never;
         options?: never;
         head?: never;
@@ -644,11 +876,37 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AcceptPolicy: {
+            allows?: boolean;
+            code?: string;
+            digest: string;
+            dir: string;
+            remove?: boolean;
+            tty?: boolean;
+        };
+        AgentPrompts: {
+            agent: string;
+            /** Format: int64 */
+            asked: number;
+            /** Format: int64 */
+            calls: number;
+            /** Format: double */
+            per_hundred: number;
+        };
         Answer: {
             approve: boolean;
             binding: string;
             code?: string;
+            match?: components["schemas"]["Match"][];
+            scope?: string;
             tty?: boolean;
+            /** Format: date-time */
+            until?: string;
+        };
+        Application: {
+            paths: string[];
+            seen: string;
+            workspace: string;
         };
         ApplyRequest: {
             agent?: string;
@@ -662,6 +920,7 @@ export interface components {
         Approval: {
             /** Format: date-time */
             answered?: string;
+            apply?: components["schemas"]["Application"];
             /** Format: date-time */
             asked: string;
             before: string;
@@ -671,11 +930,27 @@ export interface components {
             diff?: components["schemas"]["FileDiff"];
             /** Format: date-time */
             expires: string;
+            group?: string;
             id: string;
+            install?: components["schemas"]["Installation"];
+            kind: string;
+            network?: components["schemas"]["NetworkAccess"];
             object: string;
+            offers: components["schemas"]["Offer"][];
             reaches: string;
+            rule?: string;
+            secret?: components["schemas"]["SecretUse"];
             state: string;
             stays: string;
+            title: string;
+            tool?: components["schemas"]["ToolChange"];
+        };
+        ApprovalGroup: {
+            agent: string;
+            class: string;
+            id: string;
+            members: components["schemas"]["GroupMember"][];
+            server: string;
             title: string;
         };
         AuditEvent: {
@@ -764,12 +1039,41 @@ export interface components {
         Doctor: {
             checks: components["schemas"]["Check"][];
         };
+        DroppedRecord: {
+            /** Format: date-time */
+            at: string;
+            /** Format: int64 */
+            upto: number;
+            why: string;
+        };
         Event: {
             id: string;
             kind: string;
             progress?: components["schemas"]["Progress"];
             /** Format: int64 */
             seq: number;
+        };
+        ExplainRequest: {
+            agent?: string;
+            arguments?: unknown;
+            call?: string;
+            server?: string;
+            tool?: string;
+        };
+        Explanation: {
+            agent: string;
+            class: string;
+            class_why: string;
+            decided: string;
+            effect: string;
+            near: components["schemas"]["NearRule"][];
+            notes: string[];
+            reason: string;
+            rule?: components["schemas"]["PolicyRule"];
+            sensitive: string;
+            server: string;
+            tool: string;
+            was?: components["schemas"]["Call"];
         };
         FileDiff: {
             folder: string;
@@ -782,6 +1086,47 @@ export interface components {
             stale?: boolean;
             type: string;
             unified: string;
+        };
+        Grant: {
+            agent: string;
+            approval: string;
+            by: string;
+            class?: string;
+            /** Format: date-time */
+            created: string;
+            id: string;
+            match: components["schemas"]["Match"][];
+            /** Format: date-time */
+            revoked?: string;
+            scope: string;
+            server: string;
+            session?: string;
+            state: string;
+            tool?: string;
+            /** Format: date-time */
+            until?: string;
+            /** Format: date-time */
+            used?: string;
+            /** Format: int64 */
+            uses: number;
+            words: string;
+        };
+        GroupAnswer: {
+            approve: boolean;
+            code?: string;
+            match?: components["schemas"]["Match"][];
+            members: components["schemas"]["Seen"][];
+            scope?: string;
+            tty?: boolean;
+            /** Format: date-time */
+            until?: string;
+        };
+        GroupMember: {
+            binding: string;
+            id: string;
+            object: string;
+            sentence: string;
+            tool: string;
         };
         ImportPlan: {
             backup?: string;
@@ -806,6 +1151,10 @@ export interface components {
             skipped?: string;
             warnings: string[];
         };
+        Installation: {
+            integrity?: string;
+            package: string;
+        };
         Instance: {
             agent: string;
             id: string;
@@ -820,12 +1169,126 @@ export interface components {
             name: string;
             value: string;
         };
+        Match: {
+            command?: string;
+            equals?: string;
+            path: string;
+            prefix?: string;
+        };
+        Matched: {
+            call: string;
+            object: string;
+            sentence: string;
+        };
+        NearRule: {
+            rule: components["schemas"]["PolicyRule"];
+            why: string;
+        };
+        NetworkAccess: {
+            after: boolean;
+            call?: string;
+            hosts: string[];
+        };
         NewToken: {
             /** Format: date-time */
             expires?: string;
             name: string;
             servers: string[];
             tools?: string[];
+        };
+        Offer: {
+            match?: components["schemas"]["Match"][];
+            matches: components["schemas"]["Matched"][];
+            scope?: string;
+            /** Format: date-time */
+            until?: string;
+            words: string;
+        };
+        Permit: {
+            match?: components["schemas"]["Match"][];
+            scope?: string;
+            /** Format: date-time */
+            until?: string;
+        };
+        PinAnswer: {
+            accept: boolean;
+            binding: string;
+            code?: string;
+            items?: string[];
+            tty?: boolean;
+        };
+        PinField: {
+            drift: string;
+            field: string;
+            new: string;
+            old: string;
+            why?: string;
+        };
+        PinFinding: {
+            excerpt: string;
+            field: string;
+            holds: boolean;
+            kind: string;
+            why: string;
+        };
+        PinItem: {
+            /** Format: date-time */
+            accepted?: string;
+            before?: string;
+            by?: string;
+            digest: string;
+            drift?: string;
+            fields: components["schemas"]["PinField"][];
+            findings: components["schemas"]["PinFinding"][];
+            kind: string;
+            name: string;
+            state: string;
+            text?: string;
+            why?: string;
+        };
+        Pins: {
+            binding: string;
+            items: components["schemas"]["PinItem"][];
+            server: string;
+        };
+        Policy: {
+            default: string[];
+            digest: string;
+            file: string;
+            problems: components["schemas"]["PolicyProblem"][];
+            projects: components["schemas"]["ProjectPolicy"][];
+            rules: components["schemas"]["PolicyRule"][];
+            /** Format: date-time */
+            since: string;
+            state: string;
+            warnings: components["schemas"]["PolicyWarning"][];
+        };
+        PolicyProblem: {
+            file: string;
+            /** Format: int64 */
+            line: number;
+            next?: string;
+            what: string;
+            why?: string;
+        };
+        PolicyRule: {
+            agents: string[];
+            classes: string[];
+            covers_risk: boolean;
+            effect: string;
+            name: string;
+            origin: string;
+            reason: string;
+            sensitive?: boolean;
+            servers: string[];
+            tools: string[];
+            when: string;
+            words: string;
+            workspace: string[];
+        };
+        PolicyWarning: {
+            origin: string;
+            text: string;
         };
         Problem: {
             code: string;
@@ -846,6 +1309,72 @@ export interface components {
             /** Format: int64 */
             total: number;
         };
+        ProjectPolicy: {
+            accepted?: string;
+            allows: boolean;
+            /** Format: date-time */
+            at?: string;
+            by?: string;
+            digest: string;
+            dir: string;
+            file: string;
+            lost: components["schemas"]["PolicyRule"][];
+            narrows: components["schemas"]["PolicyRule"][];
+            problems: components["schemas"]["PolicyProblem"][];
+            servers: string[];
+            state: string;
+            widens: components["schemas"]["PolicyRule"][];
+        };
+        Prompts: {
+            agents: components["schemas"]["AgentPrompts"][];
+            /** Format: int64 */
+            asked: number;
+            /** Format: int64 */
+            calls: number;
+            /** Format: double */
+            per_hundred: number;
+        };
+        Replay: {
+            /** Format: int64 */
+            apart: number;
+            /** Format: int64 */
+            calls: number;
+            changes: components["schemas"]["ReplayChange"][];
+            counts: components["schemas"]["ReplayCount"][];
+            /** Format: int64 */
+            same: number;
+            /** Format: date-time */
+            since: string;
+            /** Format: int64 */
+            unsure: number;
+        };
+        ReplayChange: {
+            agent: string;
+            answer?: string;
+            /** Format: date-time */
+            at: string;
+            call: string;
+            now: string;
+            now_by: string;
+            sentence: string;
+            server: string;
+            tool: string;
+            unsure?: string;
+            was: string;
+            was_by: string;
+        };
+        ReplayCount: {
+            /** Format: int64 */
+            calls: number;
+            now: string;
+            was: string;
+        };
+        ReplayRequest: {
+            file?: string;
+            /** Format: date-time */
+            since: string;
+            text?: string;
+        };
         RestoreRequest: {
             client: string;
         };
@@ -854,6 +1383,17 @@ export interface components {
             done: boolean;
             file: string;
             note?: string;
+        };
+        SecretUse: {
+            hosts: string[];
+            secret: string;
+        };
+        Seen: {
+            binding: string;
+            id: string;
+        };
+        SeenApprovals: {
+            ids?: string[];
         };
         Server: {
             clients: string[];
@@ -900,6 +1440,7 @@ export interface components {
             page: string;
             /** Format: int64 */
             pid: number;
+            prompts: components["schemas"]["Prompts"];
             rootless: boolean;
             /** Format: int64 */
             running: number;
@@ -938,6 +1479,13 @@ export interface components {
             server: string;
             tool: string;
         };
+        ToolChange: {
+            after?: string;
+            before?: string;
+            diff?: string;
+            findings: string[];
+            tool: string;
+        };
         ToolResult: {
             denied: boolean;
             error?: unknown;
@@ -966,6 +1514,7 @@ export interface components {
         Verification: {
             /** Format: int64 */
             bad: number;
+            dropped?: components["schemas"]["DroppedRecord"];
             notice: string;
             ok: boolean;
             problem: string;
@@ -1000,6 +1549,68 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    "answer-approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupAnswer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-approval-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalGroup"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-approvals": {
         parameters: {
             query?: {
@@ -1098,6 +1709,41 @@ export interface operations {
             };
         };
     };
+    "preview-permit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Permit"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Offer"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     attach: {
         parameters: {
             query?: never;
@@ -1123,6 +1769,9 @@ export interface operations {
                 after?: number;
                 limit?: number;
                 call?: string;
+                session?: string;
+                /** @description None older than this */
+                since?: string;
             };
             header?: never;
             path?: never;
@@ -1355,6 +2004,127 @@ export interface operations {
             };
         };
     };
+    "list-expired-approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "see-expired-approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SeenApprovals"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-grants": {
+        parameters: {
+            query?: {
+                /** @description Also those that have ended or been revoked */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "revoke-grant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     import: {
         parameters: {
             query?: never;
@@ -1375,6 +2145,165 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportPlan"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "explain-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExplainRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-project-policy": {
+        parameters: {
+            query: {
+                dir: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectPolicy"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-project-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptPolicy"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectPolicy"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "replay-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replay"];
                 };
             };
             /** @description Error */
@@ -1533,6 +2462,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ServerLog"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-pins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pins"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "answer-pins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PinAnswer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pins"];
                 };
             };
             /** @description Error */
