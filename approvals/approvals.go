@@ -73,6 +73,9 @@ type Call struct {
 	// Continues is the interrupted call that this one takes up: exactly the same call, let through
 	// before, with the client's answers to what the server asked in between. Set by the gateway alone.
 	Continues CallID `json:"continues,omitempty"`
+	// Doubt is why the agent may not be speaking for the person: what a result it was given a moment ago
+	// says, one clause; "" when there is no such. Set by the gateway alone.
+	Doubt string `json:"doubt,omitempty"`
 	// Traceparent is the caller's span, as W3C Trace Context writes it, or "". It is for exports of the record alone.
 	Traceparent string `json:"traceparent,omitempty"`
 }

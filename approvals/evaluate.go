@@ -26,6 +26,7 @@ const (
 	RuleExternal  = "default rule 8 (servers that run elsewhere ask)"
 	RuleSensitive = "default rule 9 (reads of secrets and of other people's data ask)"
 	RuleHeld      = "default rule 10 (tools nobody has reviewed are held back)"
+	RuleDoubt     = "default rule 12 (what an agent does after a result that reads like instructions asks)"
 	RuleNoPolicy  = "default rule 11 (with no policy that can be read, reads ask too)"
 )
 
@@ -52,6 +53,9 @@ func Evaluate(c Call, s Standing, p Policy, g Grants, now time.Time) Decision {
 	case !ruled:
 		d = byDefault(c, s, p, risk)
 	}
+	if c.Doubt != "" && c.Class != Read {
+		return doubted(c, d)
+	}
 	if d.Effect == Ask && g != nil {
 		return byGrants(c, d, g.Cover(c, now), risk)
 	}
@@ -71,6 +75,16 @@ func refuse(c Call, s Standing) (Decision, bool) {
 		return decide(c, Deny, RuleHeld, fmt.Sprintf("%s is held back until a person has reviewed it: %s", c.Tool, sentence(s.Held))), true
 	}
 	return Decision{}, false
+}
+
+// doubted is d for a call that may be somebody else's idea: rules and permissions were given for the
+// person's own.
+func doubted(c Call, d Decision) Decision {
+	if d.Effect == Allow {
+		d = decide(c, Ask, RuleDoubt, "It would be let through otherwise.")
+	}
+	d.Reason += " " + sentence(c.Doubt)
+	return d
 }
 
 // byPolicy is what the person's own rules say; ruled is false where they say nothing.
