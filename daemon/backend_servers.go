@@ -100,6 +100,7 @@ func (d *Daemon) noteTools(name sandbox.ServerName, tools []protocol.ToolDefinit
 	d.mu.Lock()
 	d.tools[name] = list
 	d.mu.Unlock()
+	d.policies.noteTools(name, tools)
 	d.events.Publish("server", string(name), nil)
 }
 
