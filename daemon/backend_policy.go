@@ -9,12 +9,10 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
-	"github.com/garita-dev/garita/approvals/classify"
 	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/approvals/policy"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/config"
-	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -110,14 +108,14 @@ func (d *Daemon) imagined(r api.ExplainRequest) (approvals.Call, []string, error
 	tool, found, seen := d.policies.tool(server.Name, r.Tool)
 	switch {
 	case found:
-		c.Pin = gateway.PinOf(tool)
+		c.Pin = d.pins.of(server.Name, tool)
 	case seen:
 		notes = append(notes, fmt.Sprintf("%s lists no tool named %s.", server.Name, r.Tool))
 	default:
 		tool.Name, c.Pin = r.Tool, "sha256:unknown"
 		notes = append(notes, fmt.Sprintf("%s has not listed its tools since Garita started: the tool is judged by its name alone, as if it were listed.", server.Name))
 	}
-	v := classify.Prepare(definition(tool)).Call(c.Arguments)
+	v := d.prepared(server, tool).Call(c.Arguments)
 	c.Class, c.ClassWhy, c.Sensitive, c.Sentence = v.Class, v.Why, v.Sensitive, v.Sentence
 	return c, notes, nil
 }

@@ -22,7 +22,7 @@ func CheckPolicy(file string, data []byte) api.PolicyCheck {
 }
 
 // TryPolicy decides a file of cases by a policy. A case that names no class is judged as a tool of
-// that name would be, with its arguments.
+// that name would be, with its arguments, and by what we know of a server that has a known one's name.
 func TryPolicy(file string, data []byte, casesFile string, casesData []byte) (api.PolicyTest, error) {
 	p, err := policy.Parse(file, data)
 	if err != nil {
@@ -35,7 +35,7 @@ func TryPolicy(file string, data []byte, casesFile string, casesData []byte) (ap
 	for i := range cases {
 		c := &cases[i].Call
 		if c.Class == "" {
-			v := classify.Prepare(classify.Definition{Name: c.Tool}).Call(c.Arguments)
+			v := profiles().Named(string(c.Server)).Prepare(classify.Definition{Name: c.Tool}).Call(c.Arguments)
 			c.Class, c.ClassWhy = v.Class, v.Why
 			if c.Sensitive == "" {
 				c.Sensitive = v.Sensitive
