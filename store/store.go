@@ -44,6 +44,8 @@ const (
 	// RecordDropped: the oldest events are let go, so that the record keeps to its bounds. It says which, and
 	// that is what makes their absence no damage.
 	RecordDropped Kind = "record.dropped"
+	// RecordDamaged: the record could not be read and was put aside; this one begins in its place.
+	RecordDamaged Kind = "record.damaged"
 	// DiskLow and DiskRecovered: there was too little room left to keep more than the record needs, and again enough.
 	DiskLow       Kind = "disk.low"
 	DiskRecovered Kind = "disk.recovered"

@@ -42,6 +42,7 @@ type Store struct {
 	keyFile string
 	redact  func([]byte) []byte
 	readers *sql.DB
+	damage  string // where a broken database was put aside
 
 	mu     sync.Mutex // guards the fields below, and with them the one writer
 	closed bool
@@ -69,7 +70,8 @@ type Store struct {
 // Open opens the record at path, making what is missing, and settles what a crash left behind:
 // questions found waiting expire, and calls found under way get the outcome unknown.
 //
-// If the database does not stand where the head file says, Open goes on behind both and Verify
+// A database that is broken is put aside, and another begun in its place: see Damage. If the database
+// does not stand where the head file says, Open goes on behind both and Verify
 // names the damage from then on. Kinds: FailedPrecondition when another process has the log open,
 // or the key file is not private; Unavailable when the files cannot be read or written.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
@@ -91,7 +93,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		path: path, keyFile: o.KeyFile, redact: o.Redact, key: k, file: file,
 		live: make(map[approvals.CallID]liveCall), diskFree: diskFree,
 	}
-	if err := s.open(ctx, h, found); err != nil {
+	if err := s.begin(ctx, h, found); err != nil {
 		return nil, errors.Join(fmt.Errorf("open record %s: %w", path, err), s.release())
 	}
 	return s, nil
@@ -200,14 +202,7 @@ func (s *Store) Close() error {
 
 // release closes whatever is open.
 func (s *Store) release() error {
-	var errs []error
-	if s.readers != nil {
-		errs = append(errs, s.readers.Close())
-	}
-	if s.w != nil {
-		errs = append(errs, s.w.close())
-	}
-	return errors.Join(append(errs, s.file.close())...)
+	return errors.Join(s.closeDatabase(), s.file.close())
 }
 
 // unavailable gives an error of the database its kind.

@@ -55,6 +55,10 @@ func (v *verifier) events(ctx context.Context, tx *sql.Tx) error {
 		}
 		v.event(e)
 	}
+	if err := rows.Err(); damaged(err) {
+		v.fault(v.last.Seq+1, "it cannot be read: the file is damaged.")
+		return nil
+	}
 	return rows.Err()
 }
 

@@ -37,7 +37,7 @@ func (s *Store) Verify(ctx context.Context) (store.Verification, error) {
 	check.file(file)
 	return store.Verification{
 		Records: check.good, OK: check.problem == "", Bad: check.bad, Problem: check.problem,
-		Notice: fmt.Sprintf(keyNotice, s.keyFile), Dropped: check.dropped,
+		Notice: s.notice(), Dropped: check.dropped,
 	}, nil
 }
 
@@ -77,4 +77,13 @@ func readAnchors(ctx context.Context, tx *sql.Tx) (map[int64]anchor, error) {
 		anchors[a.seq] = a
 	}
 	return anchors, rows.Err()
+}
+
+// notice is what a person should know whatever Verify finds.
+func (s *Store) notice() string {
+	notice := fmt.Sprintf(keyNotice, s.keyFile)
+	if s.damage != "" {
+		notice = fmt.Sprintf("The record was damaged and could not be read; it was put aside as %s. ", s.damage) + notice
+	}
+	return notice
 }

@@ -181,13 +181,8 @@ func (s *Store) text(t string) string {
 	return clip(string(b))
 }
 
-// clip bounds a text.
-func clip(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	return s[:maxText] + "…"
-}
+// clip bounds a text, and says how much it left out.
+func clip(s string) string { return cut(s, maxText) }
 
 // most is at most n of list.
 func most[T any](list []T, n int) []T { return list[:min(len(list), n)] }
