@@ -75,10 +75,14 @@ func (d *Daemon) boundRecord(ctx context.Context) {
 
 // recordWarnings are what a person should know about the record.
 func (d *Daemon) recordWarnings() []string {
-	if !d.diskLow.Load() {
-		return nil
+	var w []string
+	if aside := d.db.Damage(); aside != "" {
+		w = append(w, "The record was damaged and could not be read. It was put aside as "+aside+", and another was begun; garita audit verify fails from now on.")
 	}
-	return []string{fmt.Sprintf("The disk is low: less than %d MiB are left. Garita keeps no server logs and little of calls' arguments until there is room.", d.config.Settings().Record.Free>>20)}
+	if !d.diskLow.Load() {
+		return w
+	}
+	return append(w, fmt.Sprintf("The disk is low: less than %d MiB are left. Garita keeps no server logs and little of calls' arguments until there is room.", d.config.Settings().Record.Free>>20))
 }
 
 // noteUnhealthy records that a server writes the same over and over.

@@ -23,8 +23,7 @@ func (c *cli) daemonCommand() *cobra.Command {
 			if verbose {
 				level = slog.LevelDebug
 			}
-			log := slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: level}))
-			return daemon.Run(cmd.Context(), log)
+			return daemon.Run(cmd.Context(), daemon.NewLog(c.err, c.livelyErr, level))
 		},
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log more")

@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/garita-dev/garita/daemon/serverlog"
+)
+
+// NewLog is the daemon's own log: a line of text a record for a terminal, of JSON for a file. Texts in
+// it come from servers and clients: secrets are taken out, control characters escaped and long ones cut
+// with a mark.
+func NewLog(to io.Writer, terminal bool, level slog.Level) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: cleanAttr}
+	if terminal {
+		return slog.New(slog.NewTextHandler(to, o))
+	}
+	return slog.New(slog.NewJSONHandler(to, o))
+}
+
+// cleanAttr makes what is logged fit to be kept.
+func cleanAttr(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, cleanText(v.String()))
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return slog.String(a.Key, cleanText(err.Error()))
+		}
+		if s, ok := v.Any().(interface{ String() string }); ok {
+			return slog.String(a.Key, cleanText(s.String()))
+		}
+	}
+	return a
+}
+
+// cleanText is one text. What ends a line for some reader (U+2028, U+0085) is made visible.
+func cleanText(s string) string {
+	return lineEnds.Replace(serverlog.Line([]byte(redactLine(s)), false))
+}
+
+var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
