@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/garita-dev/garita/approvals"
@@ -97,3 +98,18 @@ func (d *Daemon) noteUnhealthy(s supervisor.Status) {
 
 // redactLine takes secrets out of a line of a server's.
 func redactLine(text string) string { return sqlite.RedactText(text) }
+
+// repeated counts the same refusal over and over, so that a loop does not fill the record.
+type repeated struct {
+	mu   sync.Mutex
+	same serverlog.Collapser
+}
+
+// note says how often that has been refused, and whether that is worth an event: at first, and at 10,
+// 100, 1,000 times and so on.
+func (r *repeated) note(why string, now time.Time) (times int64, worth bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.same.Add(why, now)
+	return v.Times, v.New || v.Worth
+}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -38,4 +41,39 @@ func TestOurOwnLogIsALineARecord(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestOurOwnLogStaysBounded(t *testing.T) {
+	t.Run("report_Y01", func(t *testing.T) {
+		f, err := os.OpenFile(filepath.Join(t.TempDir(), "daemon.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		log := slog.New(slog.NewJSONHandler(ownLog{f, 10_000}, nil))
+		for range 1000 {
+			log.Info("again", "err", strings.Repeat("x", 100))
+			if info, err := f.Stat(); err != nil || info.Size() > 11_000 {
+				t.Fatalf("%d bytes, %v", info.Size(), err)
+			}
+		}
+	})
+}
+
+func TestTheSameRefusalAgainAndAgainIsCounted(t *testing.T) {
+	t.Run("report_Y03", func(t *testing.T) {
+		var r repeated
+		recorded := 0
+		for range 48_000 {
+			if _, worth := r.note("a foreign Host: evil.example", time.Now()); worth {
+				recorded++
+			}
+		}
+		if recorded > 6 {
+			t.Errorf("recorded %d times", recorded)
+		}
+		if times, worth := r.note("another Origin", time.Now()); !worth || times != 1 {
+			t.Errorf("another refusal: %d, %v", times, worth)
+		}
+	})
 }
