@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"strings"
+	"time"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/daemon/serverlog"
 	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/store"
 )
@@ -94,7 +95,11 @@ func Version() string {
 
 // AccessRefused implements httpapi.Backend.
 func (d *Daemon) AccessRefused(ctx context.Context, why string) {
-	e := event(store.AccessRefused, approvals.Principal{UID: d.uid}, map[string]any{"why": strings.ToValidUTF8(why, "�")})
+	times, worth := d.repeats.note(why, time.Now())
+	if !worth {
+		return
+	}
+	e := event(store.AccessRefused, approvals.Principal{UID: d.uid}, map[string]any{"why": serverlog.Line([]byte(why), false), "times": times})
 	if _, err := d.db.Append(ctx, e); err != nil {
 		d.log.Error("cannot record a refused access", "err", err)
 	}

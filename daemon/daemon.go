@@ -59,6 +59,7 @@ type Daemon struct {
 	door       atomic.Pointer[door.Door] // nil while it is shut
 	serverLogs *serverlog.Dir            // nil where they cannot be kept
 	diskLow    atomic.Bool
+	repeats    repeated // refused accesses
 	reread     chan struct{} // the settings have been read again
 	log        *slog.Logger
 
