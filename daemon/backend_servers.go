@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/garita-dev/garita/approvals/classify"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/protocol"
@@ -91,10 +90,13 @@ func (d *Daemon) RemoveServer(ctx context.Context, peer httpapi.Peer, name strin
 
 // noteTools remembers what a server lists, for people.
 func (d *Daemon) noteTools(name sandbox.ServerName, tools []protocol.ToolDefinition) {
+	server, err := d.configured(string(name))
+	if err != nil { // it was removed meanwhile, or is of one command only
+		server = sandbox.Server{Name: name}
+	}
 	list := make([]api.Tool, 0, len(tools))
 	for _, t := range tools {
-		class, _ := classify.Tool(definition(t))
-		list = append(list, api.Tool{Name: t.Name, Class: string(class)})
+		list = append(list, api.Tool{Name: t.Name, Class: string(d.prepared(server, t).Class)})
 	}
 	slices.SortFunc(list, func(a, b api.Tool) int { return strings.Compare(a.Name, b.Name) })
 	d.mu.Lock()

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/garita-dev/garita/approvals"
-	"github.com/garita-dev/garita/approvals/classify"
 	"github.com/garita-dev/garita/daemon/gateway"
-	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
@@ -95,17 +93,6 @@ func (x demotions) Unattributed(ctx context.Context, c approvals.Call, changes [
 	return err
 }
 
-// describe judges a tool by what classify knows.
-func describe(d protocol.ToolDefinition) gateway.Describer {
-	return classify.Prepare(definition(d)).Call
-}
-
-func definition(d protocol.ToolDefinition) classify.Definition {
-	return classify.Definition{
-		Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.InputSchema, Annotations: d.Annotations,
-	}
-}
-
 // event is one to be appended; body must marshal.
 func event(kind store.Kind, p approvals.Principal, body map[string]any) store.Event {
 	b, err := json.Marshal(body)
@@ -143,7 +130,7 @@ func (d *Daemon) recordStart(ctx context.Context, o gateway.Options, info sandbo
 
 // recordLife writes that the daemon has started or stopped.
 func (d *Daemon) recordLife(ctx context.Context, kind store.Kind) error {
-	e := event(kind, approvals.Principal{UID: d.uid}, map[string]any{"version": Version(), "pid": d.pid})
+	e := event(kind, approvals.Principal{UID: d.uid}, map[string]any{"version": Version(), "pid": d.pid, "policy": d.policies.policy().Digest})
 	_, err := d.db.AppendDurable(ctx, e)
 	return err
 }

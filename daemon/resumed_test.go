@@ -42,7 +42,7 @@ func attachTest(t *testing.T) *attachedTest {
 	}
 	session := gateway.New(gateway.Options{
 		ID: "s1", Principal: approvals.Principal{UID: 1}, Server: server, Open: open, Logger: d.log,
-		Describe: describe, Tools: func([]protocol.ToolDefinition) {}, Trouble: func() string { return d.trouble("slept", nil) },
+		Describe: d.describes(server), Tools: func([]protocol.ToolDefinition) {}, Trouble: func() string { return d.trouble("slept", nil) },
 	})
 	remove := d.live.add("s1", session)
 	near, far := net.Pipe()

@@ -3,6 +3,7 @@ package classify
 import (
 	"bytes"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -48,4 +49,18 @@ func parseArguments(b []byte) (args []argument, readable bool) {
 		return args, false
 	}
 	return args, len(bytes.TrimSpace(b[d.InputOffset():])) == 0
+}
+
+// texts are the strings an argument is, or is a list of.
+func (a argument) texts() []string {
+	switch a.kind {
+	case '"':
+		return []string{a.text}
+	case '[':
+		var list []string
+		if len(a.raw) < 1<<16 && json.Unmarshal(a.raw, &list) == nil {
+			return list
+		}
+	}
+	return nil
 }

@@ -1,7 +1,8 @@
 // Package classify says what a tool and a call of it do to the world: read, write, destroy or
-// execute. It is pure, and it is one-sided: only what surely reads is called a read, because a read
-// passes without a question. All it has to go by are the server's own words, so a read that passes
-// is still checked by its effects.
+// execute, and whether what a read returns is sensitive. It is pure, and it is one-sided: only what
+// surely reads is called a read, because a read passes without a question. All it has to go by are
+// the server's own words and, for servers that are known, a profile; so a read that passes is still
+// checked by its effects.
 package classify
 
 import (
@@ -19,31 +20,33 @@ type Definition struct {
 	Annotations []byte
 }
 
-// Tool says what calls of d do, and why that is thought, in one sentence. Depends means that Call
-// decides by the arguments.
-func Tool(d Definition) (approvals.Class, string) {
-	p := Prepare(d)
-	return p.Class, p.Why
+// Verdict is what one call does.
+type Verdict struct {
+	Class     approvals.Class // never Depends
+	Why       string          // why that is thought, one sentence
+	Sensitive string          // why a read shows what is not for everybody, one clause: "it returns environment variables"; "" when it does not
+	Sentence  string          // the call as a person would tell it: "change src/a.ts (2.1 kB)"; hidden characters are visible
 }
 
-// Call says what one call of d does and why that is thought, and tells the call as a person would:
-// "change src/a.ts (2.1 kB)". arguments is the JSON text as sent, nil for none. The class is never
-// Depends.
-func Call(d Definition, arguments []byte) (class approvals.Class, why, sentence string) {
-	return Prepare(d).Call(arguments)
-}
+// Call says what one call of d does. arguments is the JSON text as sent, nil for none.
+func Call(d Definition, arguments []byte) Verdict { return Prepare(d).Call(arguments) }
 
-// Prepared is a definition that has been judged: what Call needs, worked out once per listing.
+// Prepared is a definition that has been judged: what Call needs, worked out once per listing. It
+// is not changed by calls, which may overlap.
 type Prepared struct {
-	Class approvals.Class
-	Why   string // one sentence
+	Class     approvals.Class // Depends means that Call decides by the arguments
+	Why       string          // one sentence
+	Sensitive string          // as in Verdict; of every call that reads
+	Profile   string          // the name of the profile that knows this tool; "" for none
 
 	words    []string   // of the name
 	declared []property // of the schema
 	watched  []property // arguments that make a read a write, when Class is Depends
+	query    queried    // the argument that is a query, when Class is Depends
+	known    *Tool      // what the profile says
 }
 
-// Prepare judges d.
+// Prepare judges d by its own words alone.
 func Prepare(d Definition) Prepared {
 	var p Prepared
 	words, plain := split(d.Name)
@@ -60,11 +63,19 @@ func Prepare(d Definition) Prepared {
 		p.judge(d)
 	}
 	p.heed(readHints(d.Annotations))
+	if p.mayRead() {
+		p.Sensitive = sensitive(d, words)
+	}
 	return p
 }
 
 // judge classifies by name, then looks for anything that speaks against a read.
 func (p *Prepared) judge(d Definition) {
+	if q, ok := findQuery(d, p.words, p.declared); ok {
+		p.query = q
+		p.Class, p.Why = approvals.Depends, fmt.Sprintf("What it does depends on the query in its argument %q.", q.argument)
+		return
+	}
 	p.Class, p.Why = byName(p.words, d.Description)
 	if p.Class != approvals.Read {
 		if name := runsCode(p.declared); name != "" && p.Class == approvals.Write {
@@ -79,16 +90,24 @@ func (p *Prepared) judge(d Definition) {
 	p.weigh(d)
 }
 
-// weigh lets the declared arguments speak against a read.
+// weigh lets the declared arguments speak against a read. A tool that is a read only by its
+// description is no read at all where an argument does.
 func (p *Prepared) weigh(d Definition) {
 	last := p.words[len(p.words)-1]
 	sql := speaksSQL(d.Name+" "+d.Description) || last == "query" || last == "queries"
+	sure := readsSurely(p.words) != ""
 	for _, a := range p.declared {
-		switch class, why := a.against(sql); class {
-		case "":
-		case approvals.Depends:
+		switch class, why := a.against(sql); {
+		case class == "" && a.isPage() && telling(d.Description) == "":
+			p.Class, p.Why = approvals.Write, fmt.Sprintf("Its argument %q leads to a place of the caller's choice, and its description does not say what for.", a.name)
+			return
+		case class == "":
+		case class == approvals.Depends && sure:
 			p.Class, p.Why = class, why
 			p.watched = append(p.watched, a)
+		case class == approvals.Depends:
+			p.Class, p.Why = approvals.Write, why
+			return
 		default:
 			p.Class, p.Why = class, why
 			return
@@ -99,53 +118,79 @@ func (p *Prepared) weigh(d Definition) {
 // heed raises the class by the author's own hints. They never lower it.
 func (p *Prepared) heed(h hints) {
 	switch {
+	case p.query.argument != "": // of a tool that runs queries the hints are about the worst of them
 	case h.destructive && p.Class != approvals.Execute:
 		p.Class, p.Why = approvals.Destroy, "Its author says it is destructive."
-	case h.unreadable && p.mayRead():
-		p.Class, p.Why = approvals.Write, "Its annotations cannot be read."
-	case h.writes && p.mayRead():
+	case h.writes && p.Class == approvals.Read:
 		// One that only some arguments make a write is rightly said to be no pure read.
-		if p.Class == approvals.Read {
-			p.Class, p.Why = approvals.Write, "Its name reads, but its author says it is not read-only."
-		}
+		p.Class, p.Why = approvals.Write, "Its name reads, but its author says it is not read-only."
 	}
 }
 
 func (p *Prepared) mayRead() bool { return p.Class == approvals.Read || p.Class == approvals.Depends }
 
 // Call is the function Call, for a definition that has been prepared.
-func (p Prepared) Call(arguments []byte) (class approvals.Class, why, sentence string) {
+func (p Prepared) Call(arguments []byte) Verdict {
 	args, readable := parseArguments(arguments)
-	class, why = p.Class, p.Why
+	v := Verdict{Class: p.Class, Why: p.Why}
 	switch {
-	case !p.mayRead():
-	case !readable:
-		class, why = approvals.Write, "Its arguments cannot be read."
-	default:
-		class, why = p.settle(args)
+	case !readable && p.mayRead():
+		v = Verdict{Class: approvals.Write, Why: "Its arguments cannot be read."}
+	case p.known != nil && readable:
+		v = p.known.settle(args)
+	case p.mayRead():
+		v = p.settle(args)
 	}
-	return class, why, p.sentence(class, args)
+	if v.Class == approvals.Read {
+		v = p.suspect(v, args)
+	}
+	if v.Class == approvals.Depends { // nobody decided
+		v.Class = approvals.Write
+	}
+	if v.Class == approvals.Read {
+		v.Sensitive = firstOf(v.Sensitive, p.Sensitive, sensitiveArguments(args))
+	} else {
+		v.Sensitive = ""
+	}
+	summary := v.Sentence
+	v.Sentence = p.sentence(v.Class, args, summary)
+	return v
 }
 
-// settle decides what may be a read by the arguments of one call.
-func (p Prepared) settle(args []argument) (approvals.Class, string) {
+// suspect looks whether a read was given anything that no read needs: an argument that its schema
+// does not declare and that says it writes, or JavaScript inside a filter.
+func (p Prepared) suspect(v Verdict, args []argument) Verdict {
 	for _, a := range args {
-		if p.declares(a.name) {
+		if q := filter(a.raw); q.Class != approvals.Read {
+			return Verdict{Class: q.Class, Why: q.Why}
+		}
+		if why := leadsInside(a); why != "" {
+			return Verdict{Class: approvals.Write, Why: why}
+		}
+		if p.declares(a.name) || p.known != nil && p.known.expects(a.name) {
 			continue
 		}
 		if class, _ := (property{name: a.name}).against(false); class != "" {
-			return approvals.Write, fmt.Sprintf("It was given %q, which its schema does not declare.", a.name)
+			return Verdict{Class: approvals.Write, Why: fmt.Sprintf("It was given %q, which its schema does not declare.", a.name)}
 		}
 	}
-	if p.Class == approvals.Read {
-		return p.Class, p.Why
+	return v
+}
+
+// settle decides what may be a read by the arguments of one call.
+func (p Prepared) settle(args []argument) Verdict {
+	switch {
+	case p.Class == approvals.Read:
+		return Verdict{Class: p.Class, Why: p.Why}
+	case p.query.argument != "":
+		return p.query.settle(args)
 	}
 	for _, w := range p.watched {
-		if reason := w.writes(args); reason != "" {
-			return approvals.Write, reason
+		if class, reason := w.writes(args); reason != "" {
+			return Verdict{Class: class, Why: reason}
 		}
 	}
-	return approvals.Read, "Its name reads, and none of its arguments writes."
+	return Verdict{Class: approvals.Read, Why: "Its name reads, and none of its arguments writes."}
 }
 
 func (p Prepared) declares(name string) bool {
@@ -155,4 +200,13 @@ func (p Prepared) declares(name string) bool {
 		}
 	}
 	return false
+}
+
+func firstOf(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
 }

@@ -56,8 +56,10 @@ func TestTool(t *testing.T) {
 
 		{"a command", classify.Definition{Name: "get_output", InputSchema: schema(`"command":` + str)}, approvals.Execute},
 		{"a command deep inside", classify.Definition{Name: "get_output", InputSchema: schema(`"o":{"items":{"properties":{"cmd":` + str + `}}}`)}, approvals.Execute},
-		{"a query of SQL", classify.Definition{Name: "read_query", Description: "Read by a SELECT query", InputSchema: schema(`"query":` + str)}, approvals.Execute},
+		{"a query of SQL", classify.Definition{Name: "read_query", Description: "Read by a SELECT query", InputSchema: schema(`"query":` + str)}, approvals.Depends},
 		{"a URL", classify.Definition{Name: "get_page", InputSchema: schema(`"url":` + str)}, approvals.Write},
+		{"a URL to read", classify.Definition{Name: "get_page", Description: "Get the text of a page", InputSchema: schema(`"url":` + str)}, approvals.Read},
+		{"a webhook", classify.Definition{Name: "get_page", Description: "Get the text of a page", InputSchema: schema(`"webhook_url":` + str)}, approvals.Write},
 		{"a body", classify.Definition{Name: "get_page", InputSchema: schema(`"body":` + str)}, approvals.Write},
 		{"a place to save", classify.Definition{Name: "get_page", InputSchema: schema(`"file":{"type":"string","description":"Where to save it"}`)}, approvals.Depends},
 		{"an action", classify.Definition{Name: "get_page", InputSchema: schema(`"action":{"enum":["get","delete"]}`)}, approvals.Depends},
@@ -69,10 +71,11 @@ func TestTool(t *testing.T) {
 		{"its author says not read-only", classify.Definition{Name: "get_page", Annotations: []byte(`{"readOnlyHint":false}`)}, approvals.Write},
 		{"its author says destructive", classify.Definition{Name: "get_page", Annotations: []byte(`{"destructiveHint":true}`)}, approvals.Destroy},
 		{"its author says nothing", classify.Definition{Name: "get_page", Annotations: []byte(`null`)}, approvals.Read},
-		{"hints that are none", classify.Definition{Name: "get_page", Annotations: []byte(`{"readOnlyHint":"yes"}`)}, approvals.Write},
+		{"hints that are none", classify.Definition{Name: "get_page", Annotations: []byte(`{"readOnlyHint":"yes"}`)}, approvals.Read},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			class, why := classify.Tool(tc.def)
+			p := classify.Prepare(tc.def)
+			class, why := p.Class, p.Why
 			if class != tc.want || why == "" {
 				t.Errorf("got %s (%s), want %s", class, why, tc.want)
 			}
@@ -99,14 +102,15 @@ func TestCallDecidesByArguments(t *testing.T) {
 		{"an undeclared command", plain, `{"id":1,"command":"rm -rf ~"}`, approvals.Write},
 		{"an undeclared name", plain, `{"id":1,"color":"red"}`, approvals.Read},
 		{"a reading mode", request, `{"id":1,"mode":"get"}`, approvals.Read},
-		{"a deleting mode", request, `{"id":1,"mode":"delete"}`, approvals.Write},
+		{"a deleting mode", request, `{"id":1,"mode":"delete"}`, approvals.Destroy},
 		{"an unknown mode", request, `{"id":1,"mode":"get_more"}`, approvals.Write},
 		{"no mode", request, `{"id":1}`, approvals.Write},
 		{"a place to save", request, `{"id":1,"mode":"get","saveTo":"a"}`, approvals.Write},
 		{"no place to save", request, `{"id":1,"mode":"get","saveTo":null}`, approvals.Read},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			class, why, _ := classify.Call(tc.def, []byte(tc.args))
+			v := classify.Call(tc.def, []byte(tc.args))
+			class, why := v.Class, v.Why
 			if class != tc.want || why == "" {
 				t.Errorf("got %s (%s), want %s", class, why, tc.want)
 			}
@@ -136,7 +140,7 @@ func TestSentence(t *testing.T) {
 		{"", `{}`, "call a tool without a name"},
 	} {
 		t.Run(tc.tool, func(t *testing.T) {
-			if _, _, got := classify.Call(classify.Definition{Name: tc.tool}, []byte(tc.args)); got != tc.want {
+			if got := classify.Call(classify.Definition{Name: tc.tool}, []byte(tc.args)).Sentence; got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -169,7 +173,8 @@ func FuzzCall(f *testing.F) {
 	f.Add("\u202eexec", "x", `[`, `{`, "{\"a\":\"\x00\"}")
 	f.Fuzz(func(t *testing.T, name, description, in, hints, args string) {
 		d := classify.Definition{Name: name, Description: description, InputSchema: []byte(in), Annotations: []byte(hints)}
-		class, why, sentence := classify.Call(d, []byte(args))
+		v := classify.Call(d, []byte(args))
+		class, why, sentence := v.Class, v.Why, v.Sentence
 		switch class {
 		case approvals.Read, approvals.Write, approvals.Destroy, approvals.Execute:
 		default:

@@ -2,9 +2,10 @@ package classify_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,28 +18,70 @@ import (
 )
 
 // label is what one tool truly does.
-type label struct{ server, tool, truth, reason string }
+type label struct {
+	server, tool, truth string
+	reason              string // why, where the file says it
+	split               string // "tune" or "held" of our own corpus
+	cases               string // of a tool that depends: "mode=list→read,…"
+	def                 classify.Definition
+}
 
-func labels(t *testing.T, dir string) (all []label) {
+// corpus is many servers' tools and what they truly do.
+type corpus struct {
+	name   string
+	labels []label
+}
+
+// given are the tools of real servers that came with the project.
+func given(t *testing.T) corpus {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, "tools", "labels.tsv"))
+	dir := filepath.Join(sandboxtest.Testdata(t), "tools")
+	return read(t, "labels.tsv", dir, func(c []string) label {
+		return label{server: c[0], tool: c[1], truth: c[5], reason: c[6]}
+	})
+}
+
+// own are tools of other well-known servers, written down from what they do; half of the servers
+// were looked at when the words were chosen (tune), the other half only counted (held).
+func own(t *testing.T, split string) corpus {
+	t.Helper()
+	c := read(t, split, filepath.Join("testdata", "corpus"), func(c []string) label {
+		return label{server: c[0], split: c[1], tool: c[2], truth: c[3], cases: c[5]}
+	})
+	c.labels = slices.DeleteFunc(c.labels, func(l label) bool { return l.split != split })
+	return c
+}
+
+func read(t *testing.T, name, dir string, row func([]string) label) corpus {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "labels.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	c := corpus{name: name}
+	listings := make(map[string]map[string]classify.Definition)
 	lines := bufio.NewScanner(f)
 	lines.Scan() // the heading
 	for lines.Scan() {
-		c := strings.Split(lines.Text(), "\t")
-		all = append(all, label{c[0], c[1], c[5], c[6]})
+		l := row(append(strings.Split(lines.Text(), "\t"), "", "", "", ""))
+		if listings[l.server] == nil {
+			listings[l.server] = listing(t, filepath.Join(dir, l.server+".tools.json"))
+		}
+		def, ok := listings[l.server][l.tool]
+		if !ok {
+			t.Fatalf("%s lists no %s", l.server, l.tool)
+		}
+		l.def = def
+		c.labels = append(c.labels, l)
 	}
-	return all
+	return c
 }
 
 // listing reads one server's tools/list answer.
-func listing(t *testing.T, dir, server string) map[string]classify.Definition {
+func listing(t *testing.T, file string) map[string]classify.Definition {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "tools", server+".tools.json"))
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,46 +110,85 @@ func listing(t *testing.T, dir, server string) map[string]classify.Definition {
 	return defs
 }
 
-// share is how many true reads must pass without a question, of servers whose names say something.
-const share = 0.90
+// silent are demo servers whose tools' names say nothing; they stand in the table but in no share.
+var silent = map[string]bool{"go-conformance": true, "everything": true}
+
+// tally is how a corpus came out.
+type tally struct {
+	table     map[[2]string]int // truth and class → tools
+	reads     int               // true reads that count
+	passed    int               // of them, how many pass
+	sensitive []string          // true reads that ask because they are sensitive
+	asks      []string          // true reads that ask for another reason
+	unsafe    []string          // what passes and is no read
+}
+
+func count(c corpus, prepare func(label) classify.Prepared) tally {
+	t := tally{table: make(map[[2]string]int)}
+	for _, l := range c.labels {
+		p := prepare(l)
+		name := l.server + " " + l.tool
+		t.table[[2]string{l.truth, string(p.Class)}]++
+		passes := p.Class == approvals.Read && p.Sensitive == ""
+		switch {
+		case passes && l.truth != "read":
+			t.unsafe = append(t.unsafe, fmt.Sprintf("%s is %s: %s", name, l.truth, p.Why))
+		case l.truth != "read" || silent[l.server]:
+		case p.Sensitive != "" && p.Class == approvals.Read:
+			t.sensitive = append(t.sensitive, name+": "+p.Sensitive)
+		case passes:
+			t.reads, t.passed = t.reads+1, t.passed+1
+		default:
+			t.reads++
+			t.asks = append(t.asks, fmt.Sprintf("%s is taken for %s: %s", name, p.Class, p.Why))
+		}
+	}
+	return t
+}
+
+func (t tally) share() float64 { return 100 * float64(t.passed) / float64(max(1, t.reads)) }
+
+func generic(l label) classify.Prepared { return classify.Prepare(l.def) }
+
+// known judges by the profile as well, where there is one for the server.
+func known(t *testing.T) func(label) classify.Prepared {
+	profiles := shipped(t)
+	names := map[string]string{"dbhub-sqlite": "dbhub", "github-v2.1.0": "github", "aws": "aws-documentation", "maps": "google-maps"}
+	return func(l label) classify.Prepared {
+		name := l.server
+		if n := names[name]; n != "" {
+			name = n
+		}
+		return profiles.Named(name).Prepare(l.def)
+	}
+}
 
 func TestNothingButReadsPassesAsRead(t *testing.T) {
-	dir := sandboxtest.Testdata(t)
-	definitions := make(map[string]map[string]classify.Definition)
-	reads, passed := 0, 0
-	table := make(map[[2]string]int)
-	for _, l := range labels(t, dir) {
-		if definitions[l.server] == nil {
-			definitions[l.server] = listing(t, dir, l.server)
-		}
-		d, ok := definitions[l.server][l.tool]
-		if !ok {
-			t.Fatalf("%s lists no %s", l.server, l.tool)
-		}
-		class, why := classify.Tool(d)
-		table[[2]string{l.truth, string(class)}]++
-		if class == approvals.Read && l.truth != "read" {
-			t.Errorf("%s %s passes as a read (%s), but is %s: %s", l.server, l.tool, why, l.truth, l.reason)
-		}
-		if l.truth != "read" || l.server == "go-conformance" {
-			continue
-		}
-		reads++
-		if class == approvals.Read {
-			passed++
-		} else {
-			t.Logf("asks: %s %s is taken for %s: %s", l.server, l.tool, class, why)
-		}
-	}
-	for _, truth := range []string{"read", "write", "destroy", "execute", "depends"} {
-		var row []string
-		for _, class := range []string{"read", "write", "destroy", "execute", "depends"} {
-			row = append(row, class+" "+strconv.Itoa(table[[2]string{truth, class}]))
-		}
-		t.Logf("truly %-8s taken for: %s", truth, strings.Join(row, ", "))
-	}
-	t.Logf("%d of %d true reads pass (%.1f %%)", passed, reads, 100*float64(passed)/float64(reads))
-	if float64(passed) < share*float64(reads) {
-		t.Errorf("only %d of %d true reads pass", passed, reads)
+	for _, tc := range []struct {
+		name    string
+		corpus  corpus
+		prepare func(label) classify.Prepared
+		share   float64 // percent of true reads that must pass
+	}{
+		{"given, without profiles", given(t), generic, 90},
+		{"given, with profiles", given(t), known(t), 98},
+		{"tuned, without profiles", own(t, "tune"), generic, 90},
+		{"tuned, with profiles", own(t, "tune"), known(t), 90},
+		{"held out, without profiles", own(t, "held"), generic, 90},
+		{"held out, with profiles", own(t, "held"), known(t), 90},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := count(tc.corpus, tc.prepare)
+			for _, u := range got.unsafe {
+				t.Errorf("passes unasked: %s", u)
+			}
+			for _, a := range append(got.asks, got.sensitive...) {
+				t.Logf("asks: %s", a)
+			}
+			t.Logf("%d of %d true reads pass (%.1f %%), %d more are sensitive", got.passed, got.reads, got.share(), len(got.sensitive))
+			if got.share() < tc.share {
+				t.Errorf("%.1f %% of true reads pass, want %.0f", got.share(), tc.share)
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ type property struct {
 }
 
 // maxDepth bounds how deep a schema is followed.
-const maxDepth = 8
+const maxDepth = 24
 
 // node is what is read of a JSON Schema.
 type node struct {
@@ -131,8 +131,11 @@ var (
 	codeNames = set(`command cmd commands commandline script code sql statement statements shell bash javascript js
 		python function expression program argv exec eval pipeline macro lambda source_code sourcecode initscript
 		rawquery sqlquery soql cypher mutation`)
-	urlNames = set(`url urls uri uris href endpoint webhook callback host hostname connectionstring proxy baseurl
-		server remoteurl website link dsn`)
+	// pageNames name what may be fetched to be read; whether its host may be reached is the wall's
+	// question. urlNames lead elsewhere.
+	pageNames = set(`url urls uri uris href website link links pageurl pageurls sourceurl targeturl websiteurl`)
+	urlNames  = set(`endpoint webhook callback host hostname connectionstring proxy baseurl server remoteurl dsn
+		webhookurl callbackurl redirecturl apiurl serverurl proxyurl url urls uri uris href website link`)
 	contentNames = set(`content contents body payload data document documents html edits changes update updates
 		recipient recipients subject newcontent newtext newstring replacement attachment attachments values message
 		headers`)
@@ -165,7 +168,8 @@ func (p property) against(sql bool) (approvals.Class, string) {
 		return approvals.Execute, fmt.Sprintf("Its argument %q holds something to run.", p.name)
 	case (sql || speaksSQL(p.description)) && (joined == "query" || joined == "queries" || joined == "q"):
 		return approvals.Execute, fmt.Sprintf("Its argument %q is a query that can do anything its language can.", p.name)
-	case urlNames[joined] || urlNames[words[len(words)-1]]:
+	case p.isPage():
+	case urlNames[joined] || urlNames[words[len(words)-1]] && !slices.Contains(words, "or"):
 		return approvals.Write, fmt.Sprintf("Its argument %q leads to a place of the caller's choice.", p.name)
 	case contentNames[joined]:
 		return approvals.Write, fmt.Sprintf("Its argument %q is something to put somewhere.", p.name)
@@ -177,6 +181,9 @@ func (p property) against(sql bool) (approvals.Class, string) {
 	}
 	return "", ""
 }
+
+// isPage says whether p is the address of something that is fetched to be read.
+func (p property) isPage() bool { return pageNames[plainName(p.name)] }
 
 // isMode says whether p is the argument that chooses what the tool does.
 func (p property) isMode() bool {
@@ -228,27 +235,33 @@ func (p property) saysKeep() bool {
 	return false
 }
 
-// writes says why the value that args give p makes the call no read; "" when it does not.
-func (p property) writes(args []argument) string {
+// writes says why the value that args give p makes the call no read, and what it is then; "" when it
+// does not.
+func (p property) writes(args []argument) (approvals.Class, string) {
 	for _, a := range args {
 		if a.name != p.name || p.depth > 0 {
 			continue
 		}
 		if a.kind == 'n' || a.kind == 'f' { // null and false leave it away
-			return ""
+			return "", ""
 		}
-		if p.isMode() && a.kind == '"' && slices.Contains(p.values, a.text) && readingValue(a.text) {
-			return ""
+		if p.isMode() && a.kind == '"' {
+			if slices.Contains(p.values, a.text) && readingValue(a.text) {
+				return "", ""
+			}
+			words, _ := split(a.text)
+			class, _ := byWorstVerb(words)
+			return class, fmt.Sprintf("It was told %q to %s.", p.name, limit(a.text, 40))
 		}
-		return fmt.Sprintf("It was given %q, with which it writes.", p.name)
+		return approvals.Write, fmt.Sprintf("It was given %q, with which it writes.", p.name)
 	}
 	if p.isMode() {
-		return fmt.Sprintf("It was not told %q, and what it does without is not known.", p.name)
+		return approvals.Write, fmt.Sprintf("It was not told %q, and what it does without is not known.", p.name)
 	}
 	if p.depth > 0 {
-		return fmt.Sprintf("It may be given %q somewhere inside its arguments.", p.name)
+		return approvals.Write, fmt.Sprintf("It may be given %q somewhere inside its arguments.", p.name)
 	}
-	return ""
+	return "", ""
 }
 
 // runsCode is the name of an argument that holds something to run; "" for none.
@@ -263,24 +276,16 @@ func runsCode(declared []property) string {
 }
 
 // hints are what an author says of a tool. They are never grounds to allow.
-type hints struct {
-	writes, destructive bool
-	unreadable          bool
-}
+type hints struct{ writes, destructive bool }
 
+// readHints reads them one by one: one that is no true or false counts as absent.
 func readHints(annotations []byte) hints {
-	if len(annotations) == 0 || jsontext.Value(annotations).Kind() == 'n' {
+	var members map[string]jsontext.Value
+	if len(annotations) == 0 || json.Unmarshal(annotations, &members) != nil {
 		return hints{}
 	}
-	var a struct {
-		ReadOnly    *bool `json:"readOnlyHint"`
-		Destructive *bool `json:"destructiveHint"`
-	}
-	if err := json.Unmarshal(annotations, &a); err != nil {
-		return hints{unreadable: true}
-	}
 	return hints{
-		writes:      a.ReadOnly != nil && !*a.ReadOnly,
-		destructive: a.Destructive != nil && *a.Destructive,
+		writes:      members["readOnlyHint"].Kind() == 'f',
+		destructive: members["destructiveHint"].Kind() == 't',
 	}
 }

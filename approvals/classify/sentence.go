@@ -24,7 +24,15 @@ var (
 )
 
 // sentence tells a call of class as a person would: what is done, to what.
-func (p Prepared) sentence(class approvals.Class, args []argument) string {
+func (p Prepared) sentence(class approvals.Class, args []argument, summary string) string {
+	if p.known != nil {
+		if s := p.known.say(args); s != "" {
+			return limit(Visible(s), maxSentence)
+		}
+	}
+	if summary != "" {
+		return limit(Visible(summary), maxSentence)
+	}
 	r := parts(args)
 	verb := ""
 	if len(p.words) > 0 {

@@ -78,7 +78,8 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 		Pin: t.pin, // none for a tool that was never listed: that is denied
 		At:  time.Now().UTC(), Traceparent: tc.Traceparent,
 	}
-	call.Class, call.ClassWhy, call.Sentence = t.describe(tc.Arguments)
+	told := t.describe(tc.Arguments)
+	call.Class, call.ClassWhy, call.Sensitive, call.Sentence = told.Class, told.Why, told.Sensitive, told.Sentence
 	call.Sentence = s.shortened(call.Sentence)
 	call.Continues = s.continues(call, req.Params)
 	return call, nil

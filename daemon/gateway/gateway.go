@@ -173,7 +173,15 @@ const (
 )
 
 // Describer says what one call does, from the arguments as they will be sent.
-type Describer func(arguments []byte) (class approvals.Class, why, sentence string)
+type Describer func(arguments []byte) Description
+
+// Description is what one call does; its fields are those of approvals.Call.
+type Description struct {
+	Class     approvals.Class
+	Why       string
+	Sensitive string
+	Sentence  string
+}
 
 // tool is one tool the server has listed.
 type tool struct {

@@ -201,11 +201,11 @@ func (w *world) record() string {
 }
 
 func describeByName(d protocol.ToolDefinition) Describer {
-	return func([]byte) (approvals.Class, string, string) {
+	return func([]byte) Description {
 		if strings.HasPrefix(d.Name, "read") || strings.HasPrefix(d.Name, "get") {
-			return approvals.Read, "its name says so", d.Name
+			return Description{Class: approvals.Read, Why: "its name says so", Sentence: d.Name}
 		}
-		return approvals.Write, "", d.Name
+		return Description{Class: approvals.Write, Sentence: d.Name}
 	}
 }
 

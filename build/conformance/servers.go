@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/garita-dev/garita/build/wire"
+)
+
+// realServer is a published server, how it is declared here, and one call of it.
+type realServer struct {
+	name    string
+	declare string // its lines in servers.yaml
+	tool    string
+	args    map[string]any
+	says    string // a pattern that the answer's text matches
+	needs   string // a program that must be there; "" for none
+}
+
+// realServers are unchanged programs of others, each with Garita's defaults but for what is declared.
+// The folder and the program of one's own are filled in.
+var realServers = []realServer{
+	{
+		name: "everything", declare: "run: npx -y @modelcontextprotocol/server-everything@2026.8.31",
+		tool: "get-sum", args: map[string]any{"a": 2, "b": 3}, says: `\b5\b`,
+	},
+	{
+		name: "filesystem", declare: "run: npx -y @modelcontextprotocol/server-filesystem@2026.8.31 {folder}\n    folders: [\"{folder}\"]",
+		tool: "read_text_file", args: map[string]any{"path": "{folder}/note.txt"}, says: "a note",
+	},
+	{
+		name: "memory", declare: "run: npx -y @modelcontextprotocol/server-memory@2026.8.31\n    env: {MEMORY_FILE_PATH: /tmp/memory.json}",
+		tool: "create_entities", args: map[string]any{"entities": []any{map[string]any{"name": "Garita", "entityType": "box", "observations": []string{"amber"}}}}, says: "amber",
+	},
+	{
+		name: "thinking", declare: "run: npx -y @modelcontextprotocol/server-sequential-thinking@2026.8.31",
+		tool: "sequentialthinking", args: map[string]any{"thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}, says: "thoughtNumber",
+	},
+	{
+		name: "commands", declare: "run: npx -y mcp-server-commands@0.5.0",
+		tool: "run_command", args: map[string]any{"command": "echo from inside"}, says: "from inside",
+	},
+	{
+		name: "playwright", needs: "/usr/lib/chromium/chromium",
+		declare: "run: npx -y @playwright/mcp@0.0.83 --headless --isolated --no-sandbox --executable-path /usr/lib/chromium/chromium\n    limits: {memory: 1GiB, pids: 1024}",
+		tool:    "browser_navigate", args: map[string]any{"url": "data:text/html,<title>Seen inside</title><p>hello"}, says: "Seen inside",
+	},
+	{
+		name: "mongodb", declare: "run: npx -y mongodb-mcp-server@3.0.4 --connectionString mongodb://127.0.0.1:27017/none",
+		tool: "list-databases", args: map[string]any{}, says: `(?i)connect|ECONNREFUSED`,
+	},
+	{
+		name: "github", needs: "{kit}/github-mcp-server", declare: "command: [\"{kit}/github-mcp-server\", stdio]\n    env: {GITHUB_PERSONAL_ACCESS_TOKEN: ghp_dummy}",
+		tool: "get_me", args: map[string]any{}, says: `(?i)get|fail|error`,
+	},
+}
+
+// servers attaches to each real server as a client would: handshake, list, one call.
+func (s *stage) servers(ctx context.Context) error {
+	if err := os.Mkdir(s.path("work", "notes"), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.path("work", "notes", "note.txt"), []byte("a note\n"), 0o600); err != nil {
+		return err
+	}
+	var declared strings.Builder
+	for _, r := range realServers {
+		fmt.Fprintf(&declared, "  %s:\n    %s\n", r.name, s.fill(r.declare))
+	}
+	if err := s.begin(ctx, declared.String()); err != nil {
+		return err
+	}
+	rows := [][]string{{"server", "calls itself", "tools", "ready after", "again after", "call"}}
+	for _, r := range realServers {
+		if !s.only.MatchString(r.name) {
+			continue
+		}
+		row, err := s.visit(ctx, r)
+		if row != nil {
+			rows = append(rows, row)
+		}
+		if err == nil || !errors.Is(err, errNotHere) {
+			s.result("servers/"+r.name, err)
+		} else {
+			emit("output", "servers/"+r.name, "    "+err.Error()+"\n")
+			emit("skip", "servers/"+r.name, "")
+		}
+	}
+	table(rows)
+	return ctx.Err()
+}
+
+// errNotHere is why a server is passed over: a program it needs is not on this machine.
+var errNotHere = errors.New("not on this machine")
+
+// visit installs, starts and calls one server, and starts it once more.
+func (s *stage) visit(ctx context.Context, r realServer) ([]string, error) {
+	if r.needs != "" {
+		if _, err := os.Stat(s.fill(r.needs)); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.fill(r.needs), errNotHere)
+		}
+	}
+	first, row, err := s.attach(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	again, row, err := s.attach(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("the second time: %w", err)
+	}
+	return append([]string{r.name}, row[0], row[1], first, again, row[2]), nil
+}
+
+// attach is one life of a client: it returns how long the server took to be ready, and what it
+// calls itself, how many tools it has and which one answered.
+func (s *stage) attach(ctx context.Context, r realServer) (took string, row []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.garita, "connect", r.name)
+	cmd.Dir = s.path("work")
+	began := time.Now()
+	c, err := wire.Start(cmd)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	name, tools, err := c.Handshake("conformance")
+	if err != nil {
+		return "", nil, fmt.Errorf("handshake: %w", err)
+	}
+	took = time.Since(began).Round(10 * time.Millisecond).String()
+	result, err := c.Call(r.tool, s.filled(r.args))
+	if err != nil {
+		return "", nil, fmt.Errorf("call %s: %w", r.tool, err)
+	}
+	if !regexp.MustCompile(r.says).MatchString(result.Text) {
+		return "", nil, fmt.Errorf("call %s: it says %s", r.tool, tail(result.Text, 500))
+	}
+	return took, []string{name, strconv.Itoa(len(tools)), r.tool}, nil
+}
+
+// fill puts the folder and the kit's place where a declaration names them.
+func (s *stage) fill(text string) string {
+	return strings.NewReplacer("{folder}", s.path("work", "notes"), "{kit}", s.kit).Replace(text)
+}
+
+func (s *stage) filled(args map[string]any) map[string]any {
+	out := make(map[string]any, len(args))
+	for k, v := range args {
+		if text, ok := v.(string); ok {
+			v = s.fill(text)
+		}
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"sync"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/classify"
+	"github.com/garita-dev/garita/assets"
+	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// profiles are what we ship about known servers, read when they are first asked for. They are
+// embedded and a test reads them, so an error cannot come up; it would leave servers unknown.
+var profiles = sync.OnceValue(func() classify.Profiles {
+	p, err := classify.LoadProfiles(assets.Profiles())
+	if err != nil {
+		return classify.Profiles{}
+	}
+	return p
+})
+
+// prepared judges a tool of server by its own words and by what we know of the server.
+func (d *Daemon) prepared(server sandbox.Server, t protocol.ToolDefinition) classify.Prepared {
+	return profiles().Of(server.Source, d.config.Package(server.Name)).Prepare(classify.Definition{
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, Annotations: t.Annotations,
+	})
+}
+
+// describes is how a session judges the tools of server.
+func (d *Daemon) describes(server sandbox.Server) func(protocol.ToolDefinition) gateway.Describer {
+	return func(t protocol.ToolDefinition) gateway.Describer {
+		p := d.prepared(server, t)
+		return func(arguments []byte) gateway.Description { return gateway.Description(p.Call(arguments)) }
+	}
+}
+
+// described fills in what c, a call of the tool t of server, does.
+func (d *Daemon) described(c approvals.Call, server sandbox.Server, t protocol.ToolDefinition) approvals.Call {
+	v := d.prepared(server, t).Call(c.Arguments)
+	c.Class, c.ClassWhy, c.Sensitive, c.Sentence = v.Class, v.Why, v.Sensitive, v.Sentence
+	return c
+}
+
+// describe judges a tool of no known server.
+func describe(t protocol.ToolDefinition) func(arguments []byte) (class approvals.Class, why, sentence string) {
+	p := classify.Prepare(classify.Definition{
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, Annotations: t.Annotations,
+	})
+	return func(arguments []byte) (approvals.Class, string, string) {
+		v := p.Call(arguments)
+		return v.Class, v.Why, v.Sentence
+	}
+}
