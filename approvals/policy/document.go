@@ -50,7 +50,7 @@ func tooDeep(tokens token.Tokens) int {
 		if t.Position.Line != on {
 			dashes, on = 0, t.Position.Line
 		}
-		switch t.Type {
+		switch t.Type { //nolint:exhaustive // the rest does not nest
 		case token.SequenceStartType, token.MappingStartType:
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
