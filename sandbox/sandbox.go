@@ -63,6 +63,8 @@ type Spec struct {
 	Protocol  string // the one revision of MCP to speak with it, "2025-11-25"; "" means what it offers
 	// DenyRequests are refused when the server asks its client for them. Sorted.
 	DenyRequests []ServerRequest
+	// AllowRequests are those allowed that are refused otherwise: sampling. Sorted.
+	AllowRequests []ServerRequest
 }
 
 // ServerRequest is something a server may ask of its client.

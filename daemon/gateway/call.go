@@ -33,6 +33,7 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 	if !decision.Allowed() {
 		return s.refuse(ctx, call, decision), nil
 	}
+	s.shownTo(call, decision)
 
 	watch, err := s.Effects.Watch(ctx, call, decision) // in turn, when it may write; files from here on
 	if err != nil {
@@ -46,7 +47,10 @@ func (s *Session) callTool(ctx context.Context, req protocol.Message) (answer, e
 	// The call has happened: judge and record it even if the client has gone away.
 	ctx = context.WithoutCancel(ctx)
 	result, findings := s.judge(ctx, call, decision, req, raw, seen, seenErr) // effects within what was allowed?
+	result, found := s.clean(call, result)                                    // secrets out; what would act or is hidden made harmless
 	record := finished(call, decision, took, raw, seen, findings, callErr)
+	record.Findings = append(record.Findings, found...)
+	record.Error = s.redacted(record.Error)
 	if err := s.Log.Record(ctx, record); err != nil {
 		s.refuseFurtherCalls(err) // the result is the client's; the next call is not
 	}
@@ -82,6 +86,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	call.Class, call.ClassWhy, call.Sensitive, call.Sentence = told.Class, told.Why, told.Sensitive, told.Sentence
 	call.Sentence = s.shortened(call.Sentence)
 	call.Continues = s.continues(call, req.Params)
+	call.Doubt = s.doubt().Why()
 	return call, nil
 }
 
@@ -128,12 +133,14 @@ func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.De
 		return s.blame(ctx, call, seen)
 	case asked != "":
 		return withheld("the server asks for " + asked + ", which it may not"), []string{"asked for " + asked}
+	case raw.Error != nil && s.badPage(raw.Error) != nil:
+		return withheld("the server asks to open a page: " + s.badPage(raw.Error).Error()), []string{"asked to open a page: " + s.badPage(raw.Error).Error()}
 	}
 	if why := s.strayed(ctx, call, d, req, seen, seenErr); why != "" {
 		return withheld(why), []string{why}
 	}
 	s.noteInterrupted(call, raw.Result)
-	return answer{message: raw}, nil
+	return answer{message: s.withQuestions(raw)}, nil
 }
 
 func (s *Session) blame(ctx context.Context, call approvals.Call, seen Seen) (answer, []string) {

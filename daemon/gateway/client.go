@@ -295,7 +295,7 @@ func (s *Session) passOn(ctx context.Context, m protocol.Message, to reply, retr
 			to(protocol.NewError(m.ID, protocol.CodeInternal, err.Error()))
 		default:
 			s.keeps(m, a)
-			to(see(a).Raw)
+			to(s.passed(m.Method, s.asksOf(m, see(a))).Raw)
 		}
 	}
 	err := way.send(s.permitted(m), r, limit)

@@ -36,7 +36,7 @@ func TestAServerThatReadsNothingHoldsNobodyUp(t *testing.T) {
 	world := func() *world {
 		return newModelWorld(func(s *stub, m protocol.Message) {
 			s.reply(m, agreed)
-			s.print(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}`) // its answer is never read
+			s.print(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`) // its answer is never read
 		}, "", func(o *Options) {
 			o.Server.Spec.Lifecycle.Call = 200 * time.Millisecond
 			open := o.Open

@@ -10,6 +10,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/sanitize"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	Describe func(protocol.ToolDefinition) Describer
 	// Pins says what has been accepted of what the server shows of itself. Without it all of it is.
 	Pins Pins
+	// Results is what is done with what the server returns.
+	Results Results
 	// Tools is told what the server lists, each time the whole list has been seen.
 	Tools func([]protocol.ToolDefinition)
 	// Allow are patterns of path.Match that limit the tools further than the server's own; none mean all.
@@ -189,4 +192,5 @@ type tool struct {
 	pin        sandbox.Digest // what it was accepted as
 	held       string         // why it does not exist for clients; "" when it does
 	describe   Describer
+	shape      func() (*sanitize.Shape, error) // its output schema; nil when it has none
 }

@@ -161,7 +161,7 @@ func TestAServerInUseIsNotIdle(t *testing.T) {
 		"something asked of the client": {
 			do: legacyModel(tools("a"), func(s *stub, m protocol.Message) {
 				if m.Method == protocol.MethodInitialized {
-					s.print(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}`)
+					s.print(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
 				}
 			}),
 			begin: `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
@@ -181,7 +181,7 @@ func TestAServerInUseIsNotIdle(t *testing.T) {
 			w := newModelWorld(test.do, test.answers, func(o *Options) {
 				o.Server.Spec.Lifecycle.Idle = time.Minute
 			})
-			w.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}}}}` + "\n")
+			w.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{}}}}` + "\n")
 			synctest.Wait()
 			w.say(test.begin + "\n")
 			after(90 * time.Second)

@@ -123,7 +123,7 @@ func (s *Session) listed(kind approvals.ItemKind, whole bool) {
 
 // asTool is a tool as it stands.
 func (s *Session) asTool(d protocol.ToolDefinition) tool {
-	t := tool{definition: d, pin: pin(d), describe: s.Describe(d)}
+	t := tool{definition: d, pin: pin(d), describe: s.Describe(d), shape: shapeOf(d)}
 	if s.Pins != nil {
 		standing := s.Pins.Judge(itemOf(d))
 		t.pin, t.held = standing.Pin, standing.Held

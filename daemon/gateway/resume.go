@@ -10,6 +10,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/daemon/sanitize"
 	"github.com/garita-dev/garita/sandbox"
 )
 
@@ -91,41 +92,63 @@ func (s *Session) forbidden(req protocol.Message, result jsontext.Value) string 
 		if declared[capability] == nil || s.denies(capability) {
 			return fmt.Sprintf("%q", bounded(method))
 		}
+		if _, _, err := sanitize.Ask(method, q["params"], s.may()); err != nil {
+			return fmt.Sprintf("%q (%v)", bounded(method), err)
+		}
 	}
 	return ""
 }
 
-// permitted is a request without the capabilities that the server's owner keeps from it.
+// permitted is a request without the capabilities that are kept from the server; one that declares
+// none of them keeps its bytes.
 func (s *Session) permitted(m protocol.Message) protocol.Message {
-	if len(s.Server.Spec.DenyRequests) == 0 || m.Params == nil {
+	if m.Params == nil {
 		return m
 	}
 	params, err := s.less(m)
-	if err != nil {
+	if err != nil || params == nil {
 		return m
 	}
 	return m.WithBody(params)
 }
 
-// less is the params of a request with fewer capabilities.
+// less is the params of a request with fewer capabilities, nil when it has as many as it may.
 func (s *Session) less(m protocol.Message) (jsontext.Value, error) {
 	if m.Method == protocol.MethodInitialize {
-		members, _ := protocol.Members(m.Params, "capabilities")
-		return protocol.Replace(m.Params, "capabilities", s.without(members["capabilities"]))
+		members, err := protocol.Members(m.Params)
+		if now := s.without(members["capabilities"]); err == nil && now != nil {
+			return protocol.Edit(m.Params, protocol.Member{Name: "capabilities", Value: now})
+		}
+		return nil, err
+	}
+	if s.era() != protocol.ModernEra {
+		return nil, nil
 	}
 	meta, err := protocol.Meta(m.Params)
-	if err != nil || meta[protocol.MetaCapabilities] == nil {
-		return m.Params, err
+	if now := s.without(meta[protocol.MetaCapabilities]); err == nil && now != nil {
+		return protocol.WithMeta(m.Params, protocol.MetaCapabilities, now)
 	}
-	return protocol.WithMeta(m.Params, protocol.MetaCapabilities, s.without(meta[protocol.MetaCapabilities]))
+	return nil, err
 }
 
-// without is a client's capabilities but those that are denied.
+// without is a client's capabilities but those that are denied, nil when none of them is.
 func (s *Session) without(capabilities jsontext.Value) jsontext.Value {
-	for _, d := range s.Server.Spec.DenyRequests {
-		if less, err := protocol.Without(orEmpty(capabilities), string(d)); err == nil {
-			capabilities = less
+	declared, err := protocol.Members(capabilities)
+	if capabilities == nil || err != nil {
+		return nil
+	}
+	var out []protocol.Member
+	for _, r := range sandbox.ServerRequests {
+		if declared[string(r)] != nil && s.denies(string(r)) {
+			out = append(out, protocol.Member{Name: string(r)})
 		}
 	}
-	return capabilities
+	if out == nil {
+		return nil
+	}
+	less, err := protocol.Edit(capabilities, out...)
+	if err != nil {
+		return nil
+	}
+	return less
 }

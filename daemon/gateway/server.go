@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -104,7 +105,13 @@ func (s *Session) serverAsks(way *link, m protocol.Message) {
 		return
 	}
 	if why != nil {
+		s.noted(m.Method, []string{"not asked: " + why.Error()})
 		s.answerServer(way, protocol.NewError(m.ID, protocol.CodeNoMethod, why.Error()))
+		return
+	}
+	m, err := s.asks(m)
+	if err != nil {
+		s.refuseAsked(way, m, err)
 		return
 	}
 	s.mu.Lock()
@@ -120,6 +127,12 @@ func (s *Session) serverAsks(way *link, m protocol.Message) {
 		return
 	}
 	s.say(m.WithID(id).Raw)
+}
+
+// refuseAsked answers what a server may not ask in this way, as a client would that declines.
+func (s *Session) refuseAsked(way *link, m protocol.Message, why error) {
+	s.noted(m.Method, []string{"not asked: " + why.Error()})
+	s.answerServer(way, protocol.NewError(m.ID, protocol.CodeInvalidParams, "garita does not pass this on: "+why.Error()))
 }
 
 func (s *Session) answerServer(way *link, raw []byte) {
@@ -149,8 +162,12 @@ func (s *Session) mayNotAsk(method string) error {
 	return nil
 }
 
-// denies says whether the server's owner forbids it to ask for a thing.
+// denies says whether the server's owner forbids it to ask for a thing. Sampling is forbidden where
+// nobody has allowed it: the server's words would be the client's model's, at the person's expense.
 func (s *Session) denies(capability string) bool {
+	if capability == string(sandbox.Sampling) && !slices.Contains(s.Server.Spec.AllowRequests, sandbox.Sampling) {
+		return true
+	}
 	for _, d := range s.Server.Spec.DenyRequests {
 		if d == sandbox.ServerRequest(capability) {
 			return true
@@ -184,7 +201,7 @@ func (s *Session) serverNotifies(ctx context.Context, way *link, m protocol.Mess
 		m = s.renamed(way, m)
 	}
 	if m.Raw != nil {
-		s.say(m.Raw)
+		s.say(s.passed(m.Method, m).Raw)
 	}
 }
 

@@ -24,6 +24,7 @@ type Session struct {
 	client Client
 	life   context.Context //nolint:containedctx // of Run: what outlives the call that began it ends with it
 
+	own    Doubt // where nobody shares one
 	load   load
 	broken atomic.Pointer[error] // why further calls are refused
 
