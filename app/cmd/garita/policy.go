@@ -20,7 +20,7 @@ import (
 func (c *cli) policyCommand() *cobra.Command {
 	return family("policy", "Your own rules about calls",
 		c.policyShowCommand(), c.policyInitCommand(), c.policyCheckCommand(), c.policyTestCommand(),
-		c.policyExplainCommand(), c.policyReplayCommand(), c.policyAcceptCommand(), c.policySchemaCommand())
+		c.policyExplainCommand(), c.policyClassifyCommand(), c.policyReplayCommand(), c.policyAcceptCommand(), c.policySchemaCommand())
 }
 
 // policyPath is where policy.yaml is kept.
