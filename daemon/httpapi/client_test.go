@@ -32,12 +32,23 @@ func check[T any](t *testing.T, what string, want T) func(T, error) {
 func TestTheClientReachesEveryRoute(t *testing.T) {
 	d := serve(t)
 	c, ctx := d.client, t.Context()
-	check(t, "status", api.Status{Sentence: "fine", Page: d.page, Warnings: []string{}})(c.Status(ctx))
+	check(t, "status", api.Status{Sentence: "fine", Page: d.page, Warnings: []string{}, Prompts: api.Prompts{Agents: []api.AgentPrompts{}}})(c.Status(ctx))
 	check(t, "doctor", api.Doctor{Checks: []api.Check{}})(c.Doctor(ctx))
 	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "b/7/files"})(c.Calls(ctx, "b", 7, "files"))
 	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "/100/"})(c.Calls(ctx, "", 0, ""))
 	check(t, "servers", []api.Server{})(c.Servers(ctx))
 	check(t, "log", api.ServerLog{Lines: []string{"files 1s"}, Next: 7})(c.ServerLog(ctx, "files", 7, time.Second))
+	check(t, "pins", api.Pins{Server: "a b", Items: []api.PinItem{}})(c.Pins(ctx, "a b"))
+	check(t, "answer pins", api.Pins{Server: "files", Binding: "sha256:1", Items: []api.PinItem{}})(c.AnswerPins(ctx, "files", api.PinAnswer{Binding: "sha256:1"}))
+	hour := time.Unix(3600, 0).UTC()
+	until := api.Permit{Scope: "until", Until: &hour, Match: []api.Match{{Path: "/path", Prefix: "src/"}}}
+	check(t, "preview", api.Offer{Permit: until, Words: "for r1", Matches: []api.Matched{}})(c.Preview(ctx, "r1", until))
+	check(t, "groups", []api.ApprovalGroup{{ID: "q1", Members: []api.GroupMember{}}})(c.ApprovalGroups(ctx))
+	if got, err := c.AnswerGroup(ctx, api.GroupAnswer{Permit: api.Permit{Scope: "session"}, Members: []api.Seen{{ID: "r1", Binding: "b"}}}); err != nil || len(got) != 1 || got[0].State != "session" {
+		t.Errorf("answer group: got %+v, %v", got, err)
+	}
+	check(t, "expired", []api.Approval{})(c.Expired(ctx))
+	check(t, "grants", []api.Grant{{ID: "g1", Words: "true", Match: []api.Match{}}})(c.Grants(ctx, true))
 	check(t, "sessions", []api.Session{})(c.Sessions(ctx))
 	check(t, "trace", api.Trace{Session: api.Session{ID: "s1"}, Lines: []api.TraceMessage{}, Next: 3})(c.Trace(ctx, "s1", 3, 0))
 	check(t, "tracing", api.Tracing{})(c.Tracing(ctx))
@@ -61,7 +72,7 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"remove": c.RemoveServer(ctx, "files"), "start": c.StartServer(ctx, "files"), "restart": c.RestartServer(ctx, "files"),
-		"revoke": c.RevokeToken(ctx, "t1"), "shutdown": c.Shutdown(ctx),
+		"revoke": c.RevokeToken(ctx, "t1"), "revoke grant": c.RevokeGrant(ctx, "g1"), "see": c.SeeExpired(ctx, "r1", "r2"), "shutdown": c.Shutdown(ctx),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

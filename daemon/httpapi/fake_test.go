@@ -70,6 +70,34 @@ func (f *fake) Answer(_ context.Context, p httpapi.Peer, id string, a api.Answer
 	return api.Approval{ID: id, State: "approved"}, nil
 }
 
+func (f *fake) Preview(_ context.Context, id string, p api.Permit) (api.Offer, error) {
+	return api.Offer{Permit: p, Words: "for " + id}, nil
+}
+
+func (f *fake) ApprovalGroups(context.Context) ([]api.ApprovalGroup, error) {
+	return []api.ApprovalGroup{{ID: "q1"}}, nil
+}
+
+func (f *fake) AnswerGroup(_ context.Context, p httpapi.Peer, a api.GroupAnswer) ([]api.Approval, error) {
+	f.note(p)
+	return []api.Approval{{ID: a.Members[0].ID, State: a.Scope}}, nil
+}
+
+func (f *fake) Expired(context.Context) ([]api.Approval, error) { return nil, nil }
+
+func (f *fake) SeeExpired(_ context.Context, _ httpapi.Peer, ids []string) error {
+	if len(ids) != 2 {
+		return fmt.Errorf("%v were seen", ids)
+	}
+	return nil
+}
+
+func (f *fake) Grants(_ context.Context, all bool) ([]api.Grant, error) {
+	return []api.Grant{{ID: "g1", Words: fmt.Sprint(all)}}, nil
+}
+
+func (f *fake) RevokeGrant(context.Context, httpapi.Peer, string) error { return nil }
+
 func (f *fake) Servers(context.Context) ([]api.Server, error) { return nil, nil }
 func (f *fake) Server(_ context.Context, name string) (api.Server, error) {
 	return api.Server{Name: name}, nil
@@ -77,6 +105,15 @@ func (f *fake) Server(_ context.Context, name string) (api.Server, error) {
 
 func (f *fake) ServerLog(_ context.Context, name string, after int64, wait time.Duration) (api.ServerLog, error) {
 	return api.ServerLog{Lines: []string{name + " " + wait.String()}, Next: after}, nil
+}
+
+func (f *fake) Pins(_ context.Context, server string) (api.Pins, error) {
+	return api.Pins{Server: server}, nil
+}
+
+func (f *fake) AnswerPins(_ context.Context, p httpapi.Peer, server string, a api.PinAnswer) (api.Pins, error) {
+	f.note(p)
+	return api.Pins{Server: server, Binding: a.Binding}, nil
 }
 
 func (f *fake) StartServer(context.Context, httpapi.Peer, string) error   { return nil }
