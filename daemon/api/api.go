@@ -118,7 +118,7 @@ type Check struct {
 // Event says that something changed; readers fetch it anew. Kind reset: everything may have.
 type Event struct {
 	Seq  int64  `json:"seq"`
-	Kind string `json:"kind"` // call | approval | grant | server | session | workspace | status | progress | reset
+	Kind string `json:"kind"` // call | approval | grant | server | session | workspace | policy | status | progress | reset
 	ID   string `json:"id"`   // of what changed
 	// Progress is set for kind progress: long work under way, by ID.
 	Progress *Progress `json:"progress,omitempty"`
