@@ -1,13 +1,19 @@
 package classify_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/classify"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 func schema(properties string) []byte {
@@ -199,5 +205,109 @@ func BenchmarkCall(b *testing.B) {
 	args := []byte(`{"path":"/home/ana/shop/src/a.txt"}`)
 	for b.Loop() {
 		p.Call(args)
+	}
+}
+
+// TestHintsOnlyLabel replays A13: a server that says of itself that everything only reads.
+func TestHintsOnlyLabel(t *testing.T) {
+	t.Run("report_A13", func(t *testing.T) {
+		replay, err := os.ReadFile(filepath.Join(sandboxtest.Testdata(t), "field-inputs", "A13.seq.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools := 0
+		for line := range strings.Lines(string(replay)) {
+			var event struct {
+				Send struct {
+					Result struct {
+						Tools []struct {
+							Name        string         `json:"name"`
+							Description string         `json:"description"`
+							InputSchema jsontext.Value `json:"inputSchema"`
+							Annotations jsontext.Value `json:"annotations"`
+						} `json:"tools"`
+					} `json:"result"`
+				} `json:"send"`
+			}
+			if err := json.Unmarshal([]byte(line), &event); err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range event.Send.Result.Tools {
+				tools++
+				d := classify.Definition{Name: x.Name, Description: x.Description, InputSchema: x.InputSchema}
+				bare := classify.Prepare(d)
+				d.Annotations = x.Annotations
+				hinted := classify.Prepare(d)
+				if bare.Class != hinted.Class || bare.Why != hinted.Why {
+					t.Errorf("%s is %s, and %s with its hints", x.Name, bare.Class, hinted.Class)
+				}
+				if x.Name == "remove_all" && hinted.Class != approvals.Destroy {
+					t.Errorf("%s is %s", x.Name, hinted.Class)
+				}
+			}
+		}
+		if tools != 3 {
+			t.Errorf("%d tools", tools)
+		}
+	})
+	for _, name := range []string{"frobnicate", "send_mail", "execute", "connect", "sync", "write_file", "thing"} {
+		p := classify.Prepare(classify.Definition{Name: name, Annotations: []byte(`{"readOnlyHint":true,"destructiveHint":false}`)})
+		if p.Class == approvals.Read {
+			t.Errorf("%s passes by its hints", name)
+		}
+	}
+}
+
+func TestSensitive(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		def  classify.Definition
+		want bool
+	}{
+		{"environment variables", classify.Definition{Name: "get_env"}, true},
+		{"environment variables in full", classify.Definition{Name: "list_environment_variables"}, true},
+		{"environments", classify.Definition{Name: "list_environments"}, false},
+		{"secrets", classify.Definition{Name: "list_secrets"}, true},
+		{"an API key", classify.Definition{Name: "get_api_key"}, true},
+		{"a key of a map", classify.Definition{Name: "get_key"}, false},
+		{"a count of tokens", classify.Definition{Name: "count_tokens"}, false},
+		{"mail", classify.Definition{Name: "read_email"}, true},
+		{"labels of mail", classify.Definition{Name: "list_email_labels"}, false},
+		{"messages of people", classify.Definition{Name: "list_messages", Description: "List messages of a chat"}, true},
+		{"messages of a console", classify.Definition{Name: "list_console_messages", Description: "List messages of the console"}, false},
+		{"a write", classify.Definition{Name: "set_secret"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := classify.Prepare(tc.def); (got.Sensitive != "") != tc.want {
+				t.Errorf("%s: %q", got.Class, got.Sensitive)
+			}
+		})
+	}
+}
+
+func TestAFileOfCredentialsIsSensitive(t *testing.T) {
+	d := classify.Definition{Name: "read_file", InputSchema: schema(`"path":{"type":"string"}`)}
+	for path, want := range map[string]bool{
+		"/home/me/.env": true, ".env": true, ".env.production": true, ".env.example": false, "/home/me/.ssh/config": true, "~/.aws/credentials": true,
+		"/proc/self/environ": true, "C:\\\\Users\\\\me\\\\.ssh\\\\id_rsa": true, "/etc/shadow": true, "/srv/tls/server.key": true,
+		"src/env.go": false, "docs/credentials.md": false, "README.md": false, "credentials": false, "a/./b/../.npmrc": true,
+	} {
+		if got := classify.Call(d, []byte(`{"path":"`+path+`"}`)); (got.Sensitive != "") != want || got.Class != approvals.Read {
+			t.Errorf("%s: %s %q", path, got.Class, got.Sensitive)
+		}
+	}
+}
+
+func TestPagesOfTheWorldOnly(t *testing.T) {
+	d := classify.Definition{Name: "get_page", Description: "Get a page", InputSchema: schema(`"url":{"type":"string"}`)}
+	for url, want := range map[string]approvals.Class{
+		"https://a.example/x": approvals.Read, "http://a.example": approvals.Read, "a.example/x": approvals.Read,
+		"http://localhost:8080": approvals.Write, "http://127.0.0.1": approvals.Write, "http://[::1]/": approvals.Write, "http://10.0.0.1": approvals.Write,
+		"http://0x7f.1/": approvals.Write, "http://2130706433/": approvals.Write, "http://169.254.169.254/": approvals.Write, "http://printer.local/": approvals.Write,
+		"http://[::ffff:10.0.0.1]/": approvals.Write, "https://me:secret@a.example/": approvals.Write, "file:///etc/passwd": approvals.Write, "http://metadata.google.internal/": approvals.Write,
+	} {
+		if got := classify.Call(d, []byte(`{"url":"`+url+`"}`)); got.Class != want {
+			t.Errorf("%s: %s (%s), want %s", url, got.Class, got.Why, want)
+		}
 	}
 }

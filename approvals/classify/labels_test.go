@@ -2,12 +2,15 @@ package classify_test
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -163,32 +166,137 @@ func known(t *testing.T) func(label) classify.Prepared {
 	}
 }
 
+// runs are the corpora and the ways of judging them.
+func runs(t *testing.T) []run {
+	return []run{
+		{"The tools that came with the project, by their own words", given(t), generic, 90},
+		{"The same, with profiles", given(t), known(t), 98},
+		{"Our own corpus, the half looked at when the words were chosen", own(t, "tune"), generic, 90},
+		{"Our own corpus, the half held out", own(t, "held"), generic, 90},
+		{"Our own corpus as a whole, with profiles", both(own(t, "tune"), own(t, "held")), known(t), 90},
+	}
+}
+
+type run struct {
+	name    string
+	corpus  corpus
+	prepare func(label) classify.Prepared
+	share   float64 // percent of true reads that must pass
+}
+
+func both(a, b corpus) corpus {
+	return corpus{name: "both", labels: append(slices.Clone(a.labels), b.labels...)}
+}
+
 func TestNothingButReadsPassesAsRead(t *testing.T) {
-	for _, tc := range []struct {
-		name    string
-		corpus  corpus
-		prepare func(label) classify.Prepared
-		share   float64 // percent of true reads that must pass
-	}{
-		{"given, without profiles", given(t), generic, 90},
-		{"given, with profiles", given(t), known(t), 98},
-		{"tuned, without profiles", own(t, "tune"), generic, 90},
-		{"tuned, with profiles", own(t, "tune"), known(t), 90},
-		{"held out, without profiles", own(t, "held"), generic, 90},
-		{"held out, with profiles", own(t, "held"), known(t), 90},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := count(tc.corpus, tc.prepare)
+	for _, r := range runs(t) {
+		t.Run(r.name, func(t *testing.T) {
+			got := count(r.corpus, r.prepare)
 			for _, u := range got.unsafe {
 				t.Errorf("passes unasked: %s", u)
 			}
-			for _, a := range append(got.asks, got.sensitive...) {
-				t.Logf("asks: %s", a)
-			}
-			t.Logf("%d of %d true reads pass (%.1f %%), %d more are sensitive", got.passed, got.reads, got.share(), len(got.sensitive))
-			if got.share() < tc.share {
-				t.Errorf("%.1f %% of true reads pass, want %.0f", got.share(), tc.share)
+			t.Logf("%s", got.markdown(r.name))
+			if got.share() < r.share {
+				t.Errorf("%.1f %% of true reads pass, want %.0f", got.share(), r.share)
 			}
 		})
+	}
+}
+
+// TestFewReadsAreSensitive holds for the tools that came with the project; our own corpus has mail
+// and chats on purpose.
+func TestFewReadsAreSensitive(t *testing.T) {
+	got := count(given(t), known(t))
+	if share := 100 * float64(len(got.sensitive)) / float64(got.reads+len(got.sensitive)); share > 5 {
+		t.Errorf("%.1f %% of the true reads are sensitive: %v", share, got.sensitive)
+	}
+}
+
+// TestArgumentsDecide holds calls of tools that depend to what their labels say of them.
+func TestArgumentsDecide(t *testing.T) {
+	prepare := known(t)
+	for _, l := range both(own(t, "tune"), own(t, "held")).labels {
+		for _, c := range strings.Split(l.cases, ",") {
+			given, want, ok := strings.Cut(c, "→")
+			if !ok {
+				continue
+			}
+			name, value, _ := strings.Cut(given, "=")
+			arguments, err := json.Marshal(map[string]any{name: typed(value)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := prepare(l).Call(arguments)
+			if got.Class == approvals.Read && want != "read" {
+				t.Errorf("%s %s %s passes as a read (%s), but is %s", l.server, l.tool, arguments, got.Why, want)
+			}
+		}
+	}
+}
+
+func typed(value string) any {
+	if value == "true" {
+		return true
+	}
+	return value
+}
+
+var update = flag.Bool("update", false, "write docs/classification.md anew")
+
+const tables = "../../docs/classification.md"
+
+// begin is the line of the document after which the test writes.
+const begin = "<!-- From here on this page is written by `go test ./approvals/classify -update`. -->\n"
+
+func TestTheTablesInTheDocumentAreTrue(t *testing.T) {
+	b, err := os.ReadFile(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, old, ok := strings.Cut(string(b), begin)
+	if !ok {
+		t.Fatalf("%s has no line %q", tables, begin)
+	}
+	var now strings.Builder
+	for _, r := range runs(t) {
+		fmt.Fprintf(&now, "\n%s", count(r.corpus, r.prepare).markdown(r.name))
+	}
+	if *update {
+		if err := os.WriteFile(tables, []byte(head+begin+now.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(now.String(), old); diff != "" {
+		t.Errorf("the document says otherwise; look at the change and write it with -update:\n%s", diff)
+	}
+}
+
+// markdown is the tally as it stands in the document.
+func (t tally) markdown(name string) string {
+	classes := []string{"read", "write", "destroy", "execute", "depends"}
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n| truly | read | write | destroy | execute | depends |\n| --- | --- | --- | --- | --- | --- |\n", name)
+	for _, truth := range classes {
+		fmt.Fprintf(&b, "| %s |", truth)
+		for _, class := range classes {
+			fmt.Fprintf(&b, " %d |", t.table[[2]string{truth, class}])
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "\n%d pass that are no reads. Of %d true reads %d pass (%.1f %%); %d more ask because they are sensitive.\n",
+		len(t.unsafe), t.reads, t.passed, t.share(), len(t.sensitive))
+	list(&b, "True reads that ask, too carefully:", t.asks)
+	list(&b, "Sensitive reads:", t.sensitive)
+	return b.String()
+}
+
+func list(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	for _, l := range lines {
+		fmt.Fprintf(b, "- %s\n", l)
 	}
 }
