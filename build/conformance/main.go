@@ -26,6 +26,9 @@ func main() {
 	if len(os.Args) == 3 && os.Args[1] == "proxy" {
 		exit(bear(os.Args[2], os.Getenv("TOKEN")))
 	}
+	if len(os.Args) > 2 && os.Args[1] == "greet" {
+		exit(greetAs(os.Args[2:]))
+	}
 	verbose := flag.Bool("v", false, "print what the suite and the clients print")
 	only := flag.String("only", "", "only revisions and servers whose name matches this `PATTERN`")
 	flag.Parse()
@@ -68,6 +71,8 @@ func prove(ctx context.Context, verbose bool, only *regexp.Regexp, parts []strin
 			err = s.suites(ctx)
 		case "clients":
 			err = s.clients(ctx)
+		case "servers":
+			err = s.servers(ctx)
 		default:
 			return fmt.Errorf("no part is called %s", part)
 		}

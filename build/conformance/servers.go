@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -62,7 +63,7 @@ var realServers = []realServer{
 	},
 }
 
-// servers attaches to each real server as a client would: handshake, list, one call.
+// servers has a client shake hands with each real server and list its tools, and calls one of them.
 func (s *stage) servers(ctx context.Context) error {
 	if err := os.Mkdir(s.path("work", "notes"), 0o700); err != nil {
 		return err
@@ -100,64 +101,75 @@ func (s *stage) servers(ctx context.Context) error {
 // errNotHere is why a server is passed over: a program it needs is not on this machine.
 var errNotHere = errors.New("not on this machine")
 
-// visit installs, starts and calls one server, and starts it once more.
+// visit installs and starts one server, lists its tools, and starts it again for one call.
 func (s *stage) visit(ctx context.Context, r realServer) ([]string, error) {
 	if r.needs != "" {
 		if _, err := os.Stat(s.fill(r.needs)); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.fill(r.needs), errNotHere)
 		}
 	}
-	first, row, err := s.attach(ctx, r)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	defer cancel()
+	first, _, err := s.greet(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	again, row, err := s.attach(ctx, r)
+	again, g, err := s.greet(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("the second time: %w", err)
 	}
-	return append([]string{r.name}, row[0], row[1], first, again, row[2]), nil
+	return []string{r.name, g.Name, strconv.Itoa(len(g.Tools)), first, again, r.tool}, s.call(ctx, r)
 }
 
-// attach is one life of a client: it returns how long the server took to be ready, and what it
-// calls itself, how many tools it has and which one answered.
-func (s *stage) attach(ctx context.Context, r realServer) (took string, row []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.garita, "connect", r.name)
-	cmd.Dir = s.path("work")
-	began := time.Now()
-	c, err := wire.Start(cmd)
+// greeting is what a client learns of a server.
+type greeting struct {
+	Name  string
+	Tools []string
+}
+
+// greet has a client, in a process of its own, attach and list the tools. Nobody who has opened a
+// session may answer questions, and this process does. It returns how long the client waited.
+func (s *stage) greet(ctx context.Context, r realServer) (took string, g greeting, err error) {
+	self, err := os.Executable()
 	if err != nil {
-		return "", nil, err
+		return "", g, err
+	}
+	began := time.Now()
+	out, err := s.output(ctx, self, "greet", s.garita, "connect", r.name)
+	if err != nil {
+		return "", g, err
+	}
+	return time.Since(began).Round(10 * time.Millisecond).String(), g, json.Unmarshal([]byte(out), &g)
+}
+
+// greetAs is that client.
+func greetAs(command []string) (err error) {
+	c, err := wire.Start(exec.Command(command[0], command[1:]...))
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	name, tools, err := c.Handshake("conformance")
+	var g greeting
+	if g.Name, g.Tools, err = c.Handshake("conformance"); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(g)
+}
+
+// call calls the server's one tool, whatever it asks first.
+func (s *stage) call(ctx context.Context, r realServer) error {
+	args, err := json.Marshal(r.args)
 	if err != nil {
-		return "", nil, fmt.Errorf("handshake: %w", err)
+		return err
 	}
-	took = time.Since(began).Round(10 * time.Millisecond).String()
-	result, err := c.Call(r.tool, s.filled(r.args))
-	if err != nil {
-		return "", nil, fmt.Errorf("call %s: %w", r.tool, err)
+	out, err := s.output(ctx, s.garita, "call", r.name, r.tool, s.fill(string(args)))
+	if !regexp.MustCompile(r.says).MatchString(out + fmt.Sprint(err)) {
+		return fmt.Errorf("call %s: it says %s (%w)", r.tool, tail(out, 500), err)
 	}
-	if !regexp.MustCompile(r.says).MatchString(result.Text) {
-		return "", nil, fmt.Errorf("call %s: it says %s", r.tool, tail(result.Text, 500))
-	}
-	return took, []string{name, strconv.Itoa(len(tools)), r.tool}, nil
+	return nil
 }
 
 // fill puts the folder and the kit's place where a declaration names them.
 func (s *stage) fill(text string) string {
 	return strings.NewReplacer("{folder}", s.path("work", "notes"), "{kit}", s.kit).Replace(text)
-}
-
-func (s *stage) filled(args map[string]any) map[string]any {
-	out := make(map[string]any, len(args))
-	for k, v := range args {
-		if text, ok := v.(string); ok {
-			v = s.fill(text)
-		}
-		out[k] = v
-	}
-	return out
 }
