@@ -24,6 +24,7 @@ import (
 	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/daemon/door"
 	"github.com/garita-dev/garita/daemon/events"
+	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/rate"
 	"github.com/garita-dev/garita/daemon/remote/oauth"
@@ -59,7 +60,7 @@ type Daemon struct {
 	door       atomic.Pointer[door.Door] // nil while it is shut
 	serverLogs *serverlog.Dir            // nil where they cannot be kept
 	diskLow    atomic.Bool
-	repeats    repeated // refused accesses
+	repeats    repeated      // refused accesses
 	reread     chan struct{} // the settings have been read again
 	log        *slog.Logger
 
@@ -75,6 +76,7 @@ type Daemon struct {
 	mu       sync.Mutex // guards the fields below
 	tools    map[sandbox.ServerName][]api.Tool
 	progress map[sandbox.ServerName]*api.Progress
+	doubts   map[string]*gateway.Doubt // by agent
 }
 
 // eventsKept is how many changes a watcher may be behind before it has to read everything anew.
@@ -97,7 +99,7 @@ func Run(ctx context.Context, log *slog.Logger) error {
 	}
 	defer unlock()
 	db, err := sqlite.Open(ctx, paths.Database(), sqlite.Options{
-		KeyFile: filepath.Join(paths.State, "audit.key"), HeadFile: filepath.Join(paths.State, "audit.head"),
+		KeyFile: filepath.Join(paths.State, "audit.key"), HeadFile: filepath.Join(paths.State, "audit.head"), Redact: known.Record,
 	})
 	if err != nil {
 		return err
@@ -115,10 +117,10 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	paths := settings.Paths()
 	d := &Daemon{
 		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), log: log,
-		importer: clientconfig.NewImporter(paths), traces: trace.New(sqlite.Redact),
+		importer: clientconfig.NewImporter(paths), traces: trace.New(known.Record),
 		started: time.Now().UTC(), pid: os.Getpid(), uid: os.Getuid(),
 		reread: make(chan struct{}, 1),
-		tools:  map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{},
+		tools:  map[sandbox.ServerName][]api.Tool{}, progress: map[sandbox.ServerName]*api.Progress{}, doubts: map[string]*gateway.Doubt{},
 	}
 	d.policies = newPolicies(paths)
 	d.running, d.stop = context.WithCancel(ctx)

@@ -12,7 +12,6 @@ import (
 	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
-	"github.com/garita-dev/garita/store/sqlite"
 )
 
 // trimEvery is how often the record's age and the room on its disk are looked at, besides whenever
@@ -97,7 +96,7 @@ func (d *Daemon) noteUnhealthy(s supervisor.Status) {
 }
 
 // redactLine takes secrets out of a line of a server's.
-func redactLine(text string) string { return sqlite.RedactText(text) }
+func redactLine(text string) string { return known.Log(text) }
 
 // repeated counts the same refusal over and over, so that a loop does not fill the record.
 type repeated struct {

@@ -133,6 +133,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 		Trouble: func() string { return d.trouble(v.server.Name, last.Load()) }, Logger: d.log,
 	}
 	o.Pins = d.pinsOf(o)
+	o.Results = d.resultsOf(o)
 	if hasWorkspace(v.server.Spec) {
 		if o.Workspace, err = d.workspaceFor(ctx, v); err != nil {
 			return gateway.Options{}, err

@@ -36,6 +36,7 @@ const (
 	PageLinked            Kind = "page.linked"    // a one-time link to the page was given
 	AccessRefused         Kind = "access.refused" // foreign Host, Origin, or no session
 	TokenCreated          Kind = "token.created"
+	MessageNoted          Kind = "message.noted" // found in what a server sent outside of calls, or asked of its client and not passed on
 	TokenRevoked          Kind = "token.revoked"
 	// PolicyChanged: policy.yaml came into force, with the digests of what was in force before and is
 	// now; or it was refused, with the problem, and what was in force stays so.

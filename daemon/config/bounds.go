@@ -80,10 +80,28 @@ func (l declaredLifecycle) lower() (out sandbox.Lifecycle, err error) {
 	return out, nil
 }
 
-// lower is what a server may not ask of its client.
-func (r declaredRequests) lower() ([]sandbox.ServerRequest, error) {
+// lower is what a server may not ask of its client, and what it may that others may not.
+func (r declaredRequests) lower() (deny, allow []sandbox.ServerRequest, err error) {
+	if deny, err = serverRequests(r.Deny); err != nil {
+		return nil, nil, err
+	}
+	if allow, err = serverRequests(r.Allow); err != nil {
+		return nil, nil, err
+	}
+	for _, a := range allow {
+		if a != sandbox.Sampling {
+			return nil, nil, fmt.Errorf("requests: allow: %q is allowed where it is not denied; only sampling needs it", a)
+		}
+		if slices.Contains(deny, a) {
+			return nil, nil, fmt.Errorf("requests: %q is both allowed and denied", a)
+		}
+	}
+	return deny, allow, nil
+}
+
+func serverRequests(names []string) ([]sandbox.ServerRequest, error) {
 	var out []sandbox.ServerRequest
-	for _, name := range r.Deny {
+	for _, name := range names {
 		asked := sandbox.ServerRequest(name)
 		if !slices.Contains(sandbox.ServerRequests, asked) {
 			return nil, fmt.Errorf("requests: %q: want sampling, elicitation or roots", name)

@@ -67,7 +67,8 @@ type declaredTools struct {
 }
 
 type declaredRequests struct {
-	Deny []string `yaml:"deny,omitempty"`
+	Deny  []string `yaml:"deny,omitempty"`
+	Allow []string `yaml:"allow,omitempty"` // sampling, which is denied otherwise
 }
 
 type declaredExec struct {

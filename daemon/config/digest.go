@@ -38,6 +38,7 @@ type canonical struct {
 	Instances int                     `json:"instances,omitzero"`
 	StartMS   int64                   `json:"start_ms,omitzero"`
 	Requests  []sandbox.ServerRequest `json:"deny_requests,omitzero"`
+	Allowed   []sandbox.ServerRequest `json:"allow_requests,omitzero"`
 }
 
 type canonicalMount struct {
@@ -88,6 +89,9 @@ func (c *canonical) later(s sandbox.Server) {
 	}
 	if len(s.Spec.DenyRequests) > 0 {
 		c.Requests = s.Spec.DenyRequests
+	}
+	if len(s.Spec.AllowRequests) > 0 {
+		c.Allowed = s.Spec.AllowRequests
 	}
 }
 

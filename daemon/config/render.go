@@ -171,6 +171,9 @@ func declare(s sandbox.Server) *declared {
 	for _, r := range s.Spec.DenyRequests {
 		d.Requests.Deny = append(d.Requests.Deny, string(r))
 	}
+	for _, r := range s.Spec.AllowRequests {
+		d.Requests.Allow = append(d.Requests.Allow, string(r))
+	}
 	for _, m := range s.Spec.Mounts {
 		d.Mounts = append(d.Mounts, declareMount(m))
 	}

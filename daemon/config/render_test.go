@@ -21,7 +21,7 @@ func full() sandbox.Server {
 			Limits:    sandbox.Limits{Memory: 3 << 29, PIDs: 64, CPUs: 0.5, Calls: sandbox.Rate{Count: 120, Per: time.Minute}, Instances: 3},
 			Lifecycle: sandbox.Lifecycle{Idle: 90 * time.Second, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 2 * time.Minute},
 			Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}}, Protocol: "2024-11-05",
-			DenyRequests: []sandbox.ServerRequest{sandbox.Elicitation, sandbox.Sampling},
+			DenyRequests: []sandbox.ServerRequest{sandbox.Elicitation}, AllowRequests: []sandbox.ServerRequest{sandbox.Sampling},
 		},
 	}
 }

@@ -161,7 +161,7 @@ func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) 
 	if spec.Protocol, err = parseProtocol(d.Protocol); err != nil {
 		return spec, "protocol", err
 	}
-	if spec.DenyRequests, err = d.Requests.lower(); err != nil {
+	if spec.DenyRequests, spec.AllowRequests, err = d.Requests.lower(); err != nil {
 		return spec, "requests", err
 	}
 	if spec.Folders, err = d.folders(guard); err != nil {

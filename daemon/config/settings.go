@@ -14,6 +14,7 @@ type Settings struct {
 	Doors     Doors
 	Message   int64 // bytes of one MCP message at most; a longer one fails alone
 	Record    Record
+	Results   Results
 }
 
 // Doors is where MCP clients come in besides the user's socket.
@@ -59,7 +60,8 @@ func defaults(isolated bool) Settings {
 	s := Settings{
 		Approvals: Approvals{Wait: defaultWait}, Page: Page{Enabled: true, Port: pagePort},
 		Doors: Doors{HTTP: true, Port: doorPort}, Message: DefaultMessage,
-		Record: Record{Size: recordSize, Free: recordFree, Logs: recordLogs},
+		Results: Results{Limit: resultsLimit, Kept: resultsKept},
+		Record:  Record{Size: recordSize, Free: recordFree, Logs: recordLogs},
 	}
 	if isolated {
 		s.Approvals.Script, s.Page.Port, s.Doors.Port = true, 0, 0
@@ -82,8 +84,9 @@ type settingsFile struct {
 		Port  *int   `yaml:"port"`
 		Calls string `yaml:"calls"`
 	} `yaml:"doors"`
-	Record  recordFile `yaml:"record"`
-	Message string     `yaml:"message"`
+	Record  recordFile  `yaml:"record"`
+	Results resultsFile `yaml:"results"`
+	Message string      `yaml:"message"`
 }
 
 // ParseSettings reads config.yaml over the defaults. Errors are a *Problem.
@@ -124,6 +127,9 @@ func (f settingsFile) over(s *Settings) (key []string, err error) {
 		}
 	}
 	if key, err := f.Record.over(&s.Record); err != nil {
+		return key, err
+	}
+	if key, err := f.Results.over(&s.Results); err != nil {
 		return key, err
 	}
 	if f.Message == "" {

@@ -153,7 +153,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("defaults under GARITA_HOME: %+v %v", got, err)
 	}
 	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\ndoors: {http: false, port: 8081}\nmessage: 128MiB\n"), true)
-	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{HTTP: false, Port: 8081}, 128 << 20, Record{Size: recordSize, Free: recordFree, Logs: recordLogs}}
+	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{HTTP: false, Port: 8081}, 128 << 20, Record{Size: recordSize, Free: recordFree, Logs: recordLogs}, Results{Limit: resultsLimit, Kept: resultsKept}}
 	if err != nil || got != want {
 		t.Errorf("all set: %+v %v", got, err)
 	}

@@ -51,8 +51,8 @@ func block(indent, name string, d *declared) []string {
 		{"call", scalarOr(d.Lifecycle.Call)},
 		{"start", scalarOr(d.Lifecycle.Start)},
 	})
-	w.nested("tools", "allow", d.Tools.Allow)
-	w.nested("requests", "deny", d.Requests.Deny)
+	w.nested("tools", list{"allow", d.Tools.Allow})
+	w.nested("requests", list{"deny", d.Requests.Deny}, list{"allow", d.Requests.Allow})
 	return w.lines
 }
 
@@ -81,15 +81,24 @@ func (w *writer) list(key string, values []string) {
 	}
 }
 
-// nested writes a list that is a mapping's only member.
-func (w *writer) nested(key, member string, values []string) {
-	if len(values) == 0 {
+// list is a member that is a list.
+type list struct {
+	name   string
+	values []string
+}
+
+// nested writes a mapping of the lists that are not empty.
+func (w *writer) nested(key string, lists ...list) {
+	lists = slices.DeleteFunc(lists, func(l list) bool { return len(l.values) == 0 })
+	if len(lists) == 0 {
 		return
 	}
 	w.add("%s:", key)
-	w.add("  %s:", member)
-	for _, v := range values {
-		w.add("    - %s", scalar(v))
+	for _, l := range lists {
+		w.add("  %s:", l.name)
+		for _, v := range l.values {
+			w.add("    - %s", scalar(v))
+		}
 	}
 }
 

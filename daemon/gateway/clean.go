@@ -35,8 +35,8 @@ type Results struct {
 	// Doubt is shared by the sessions of one agent, which may read at one server what it does at
 	// another. Nil is the session's own.
 	Doubt *Doubt
-	// Noted is told what was found outside of a call, and what the server may not ask its client.
-	// Optional. It may be called by several at once.
+	// Noted is told what was found outside of a call, and what the server may not ask its client, each
+	// once a session. Optional. It may be called by several at once.
 	Noted func(method string, findings []string)
 }
 
@@ -233,13 +233,30 @@ func texts(found []redact.Finding) []string {
 }
 
 func (s *Session) noted(method string, findings []string) {
-	if len(findings) == 0 {
+	if len(findings) == 0 || !s.first(method+"\x00"+strings.Join(findings, "\x00")) {
 		return
 	}
 	s.Logger.Warn("something was found in what a server sent", "server", s.Server.Name, "session", s.ID, "method", bounded(method), "err", strings.Join(findings, "; "))
 	if s.Results.Noted != nil {
 		s.Results.Noted(bounded(method), findings)
 	}
+}
+
+// maxNoted bounds what a session notes: a server could fill the record with it.
+const maxNoted = 200
+
+// first says whether something is noted for the first time, and still is.
+func (s *Session) first(what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.notes[what] || len(s.notes) >= maxNoted {
+		return false
+	}
+	if s.notes == nil {
+		s.notes = map[string]bool{}
+	}
+	s.notes[what] = true
+	return true
 }
 
 // body is what a message carries: its result, error or params.

@@ -48,6 +48,7 @@ type Session struct {
 	askedNo int
 	asked1  map[string]bool                           // lists the client has seen, by the notification of their change
 	listens map[protocol.ID]map[string]jsontext.Value // what the client's subscriptions are about
+	notes   map[string]bool                           // what was noted, see noted
 	kept    kept                                      // of what the client has told the server
 	used    time.Time                                 // when the server was last used
 	start   error                                     // why the last life of the server did not get to where it can be used
