@@ -101,6 +101,9 @@ func (p *Prepared) weigh(d Definition) {
 		case class == "" && a.isPage() && telling(d.Description) == "":
 			p.Class, p.Why = approvals.Write, fmt.Sprintf("Its argument %q leads to a place of the caller's choice, and its description does not say what for.", a.name)
 			return
+		case class == "" && !sure && a.depth == 0 && targets[plainName(a.name)]:
+			p.Class, p.Why = approvals.Write, fmt.Sprintf("Its argument %q may be where something is put.", a.name)
+			return
 		case class == "":
 		case class == approvals.Depends && sure:
 			p.Class, p.Why = class, why

@@ -12,7 +12,7 @@ var (
 	tells = set(`get list show describe return view retrieve read display count search find fetch look query check
 		calculate compute estimate analyze analyse explain convert translate suggest recommend validate provide gather
 		detect identify determine answer summarize compare inspect wait browse explore discover lookup extract examine
-		map research preview render`)
+		map research preview render forecast predict`)
 
 	// reading are what is run or performed when something is only read.
 	reading = set(`find search searches lookup lookups query queries read reads research request requests`)
@@ -20,7 +20,7 @@ var (
 	// doesForms are what a description says a tool does, wherever it says it.
 	doesForms = set(`creates deletes removes writes saves modifies overwrites sends publishes uploads executes
 		installs inserts replaces renames resets kills erases truncates terminates submits transfers deploys
-		destroys purges wipes revokes appends mutates persists archives`)
+		destroys acknowledges consumes purges wipes revokes appends mutates persists archives`)
 
 	// softVerbs may say of a read how it comes by what it returns. They are no grounds against one.
 	softVerbs = set(`fetch query convert compute calculate extract sort filter track resolve parse format test download
@@ -29,7 +29,7 @@ var (
 		clear copy record post log print watch scrape crawl draw split wait`)
 
 	// imperatives begin a clause that says what a tool does to something, whether or not softVerbs has them.
-	imperatives = set(`store post clear copy open download generate manage record capture build place`)
+	imperatives = set(`store post clear copy open download generate manage record build place`)
 
 	// strong are verbs that are no things: in "list, create and delete tags" nothing else shows what they are.
 	strong = set(`create delete remove write modify edit add insert rename save overwrite replace send publish upload

@@ -152,6 +152,9 @@ var (
 	// placeNames are words in the name of an argument that says where a result is put.
 	placeNames = set(`output out dest destination outfile outdir outpath savepath download export`)
 
+	// targets may be places too, where the name of the tool does not surely read.
+	targets = set(`target targetdir targetpath targetfolder destinationpath folder tofolder dir directory`)
+
 	// identifies end names of arguments that only name something: run_id, update_id.
 	identifies = set(`id ids name names number sha ref type status state by`)
 )

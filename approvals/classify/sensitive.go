@@ -9,7 +9,7 @@ import (
 // Words of what is not for everybody.
 var (
 	secretWords = set(`secret secrets credential credentials password passwords passphrase keychain cookie cookies dsn dsns
-		apikey apikeys env dotenv totp otp`)
+		apikey apikeys env dotenv totp otp clipboard pasteboard`)
 	mailWords     = set(`email emails mail mails inbox mailbox dm dms sms voicemail voicemails imessage`)
 	personalWords = set(`message messages thread threads chat chats conversation conversations replies contacts contact history`)
 	// people are words by which a text shows that its messages are people's and not a log's.
@@ -37,6 +37,8 @@ func sensitive(d Definition, words []string) string {
 			return "it returns environment variables"
 		case i > 0 && keyKinds[words[i-1]] && slices.Contains([]string{"key", "keys", "token", "tokens"}, w):
 			return "it returns keys or tokens"
+		case i > 0 && w == "storage" && (words[i-1] == "session" || words[i-1] == "local"):
+			return "it returns what pages keep, tokens among it"
 		case i > 0 && strings.HasPrefix(words[i-1], "connection") && strings.HasPrefix(w, "string"):
 			return "it returns the way into a database, password and all"
 		}
@@ -56,6 +58,8 @@ func thing(w string) string {
 	switch w {
 	case "env", "dotenv":
 		return "environment variables"
+	case "clipboard", "pasteboard":
+		return "what was copied last, which may be a password"
 	case "cookie", "cookies":
 		return "cookies, which are as good as passwords"
 	}

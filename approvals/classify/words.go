@@ -87,7 +87,7 @@ func set(words string) map[string]bool {
 var (
 	// readVerbs surely read when they lead or end a name.
 	readVerbs = set(`get list read search find show describe view count retrieve inspect lookup
-		preview summarize compare diff grep ls cat tail stat peek whoami geocode examine enumerate`)
+		preview summarize compare diff grep ls cat tail stat peek whoami geocode echo examine enumerate`)
 
 	// weakVerbs read when the description says so as well: to fetch an issue is a read, to fetch a
 	// remote is not.
@@ -96,10 +96,13 @@ var (
 		predict forecast ask trace locate parse aggregate map lookup`)
 
 	// nounsToo are read verbs that are things as well: list_sort may sort a list.
-	nounsToo = set(`list search view count show preview summary diff tail`)
+	nounsToo = set(`list search view count show preview summary diff`)
 
 	// screens are what is shown to the person and not to the caller.
 	screens = set(`modal dialog popup notification alert toast window message banner prompt`)
+
+	// packed are what is extracted into files, not into an answer.
+	packed = set(`archive archives zip tar tarball rar`)
 
 	// executeVerbs run something wherever they stand in a name.
 	executeVerbs = set(`exec execute eval evaluate run runs shell bash zsh sh powershell pwsh terminal
@@ -153,7 +156,7 @@ var (
 		model models reservation deploy deploys merge merges pull pulls ban bans mute mutes crawl trigger triggers
 		query queries search searches view views filter filters extension restore track tracks play pin download downloads upload uploads
 		issue issues report reports schema poll polls return returns macro macros repl sms tweet tweets broadcast
-		mount mounts attachment recording sample samples stash stashes sync syncs repair`)
+		mount mounts process connect attachment recording sample samples stash stashes sync syncs repair`)
 
 	// joiners tie a second verb to a first.
 	joiners = set(`and or then also plus after before`)
@@ -198,7 +201,7 @@ func leadsAstray(words []string) bool {
 		return true
 	}
 	for _, w := range words[1:] {
-		if first == "show" && screens[w] || w == "sale" || w == "sell" {
+		if first == "show" && screens[w] || first == "extract" && packed[w] || w == "sale" || w == "sell" {
 			return true
 		}
 	}
