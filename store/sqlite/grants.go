@@ -239,6 +239,9 @@ func (s *Store) See(ctx context.Context, ids []approvals.RequestID) error {
 // Prompts counts the calls of the last seven days, and how many of them were put to a person, for
 // each agent, the busiest first. Calls that have not ended are not among them.
 func (s *Store) Prompts(ctx context.Context) ([]store.Prompts, error) {
+	if err := s.index(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := s.readers.QueryContext(ctx,
 		`SELECT e.uid, e.client, e.token, count(*), sum(c.answer <> '') FROM calls c JOIN events e ON e.seq = c.seq
 		 WHERE c.pos >= ? GROUP BY e.uid, e.client, e.token ORDER BY 4 DESC`, time.Now().Add(-lately).UnixMicro())

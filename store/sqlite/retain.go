@@ -118,6 +118,7 @@ type wireDropped struct {
 	Upto int64      `json:"upto"` // everything up to this event is gone
 	Hash string     `json:"hash"` // of that event, as its anchor has it
 	Why  string     `json:"why"`
+	Made []string   `json:"made,omitempty"`    // the permissions and tokens there are: likewise
 	Held []wireHeld `json:"demoted,omitempty"` // the tools that could not pass as reads then: their events may be among what goes
 }
 
@@ -131,6 +132,10 @@ func (s *Store) tellDropped(ctx context.Context, x excess) error {
 	w := wireDropped{Upto: x.seq, Hash: string(x.hash.digest()), Why: x.why}
 	for _, d := range s.Demotions("") {
 		w.Held = append(w.Held, wireHeld{string(d.Server), d.Tool})
+	}
+	var err error
+	if w.Made, err = texts(ctx, s.readers, "SELECT id FROM grants UNION ALL SELECT id FROM tokens"); err != nil {
+		return unavailable("drop old records", err)
 	}
 	body, err := encode(w)
 	if err != nil {

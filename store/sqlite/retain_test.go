@@ -61,7 +61,7 @@ func TestTheRecordStaysWithinItsBytes(t *testing.T) {
 		s := p.open(t)
 		const bound = 4 << 20
 		retain(t, s, store.Retention{Size: bound})
-		for i := range 6000 {
+		for i := range 4000 {
 			c := aCall(fmt.Sprintf("c%016x", i), approvals.Read)
 			c.Arguments = []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
 			if i%1000 == 0 {
@@ -77,7 +77,7 @@ func TestTheRecordStaysWithinItsBytes(t *testing.T) {
 		}
 		v := verify(t, s)
 		space, err := s.Space(t.Context())
-		if err != nil || !v.OK || v.Dropped.Upto < 5000 || space.Size > bound {
+		if err != nil || !v.OK || v.Dropped.Upto < 2000 || space.Size > bound {
 			t.Errorf("got %+v, %+v, %v", v, space, err)
 		}
 		info, err := os.Stat(p.database())
@@ -163,6 +163,8 @@ func TestTheTablesAreHeldToTheEvents(t *testing.T) {
 		"a demotion is lifted":       {`DELETE FROM demotions`, 6, "right to pass as a read"},
 		"a token is revived":         {`UPDATE tokens SET revoked = 0`, 8, "in use again"},
 		"a token opens more":         {`UPDATE tokens SET servers = '["files","git"]'`, 7, "opens other"},
+		"a token is forged":          {`INSERT INTO tokens VALUES ('t9', zeroblob(32), 'n', '["files"]', '[]', 1, 0, 0, 0)`, 9, "no record up to it made"},
+		"a permission is forged":     {`INSERT INTO grants VALUES ('g9', 'always', 1000, '', '', 'files', 's', 't', 'p', 'write', 0, '', '', 0, '[]', 'r', 'cli', 1, 0, 0, 0)`, 9, "no record up to it made"},
 		"a token lasts longer":       {`UPDATE tokens SET expires = 9999999999999999`, 7, "longer"},
 	} {
 		t.Run(name, func(t *testing.T) {

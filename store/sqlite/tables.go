@@ -45,6 +45,66 @@ var contradictions = [...]string{
 	 FROM events e JOIN tokens t ON t.id = e.body ->> '$.token' WHERE e.kind = 'token.created' AND (t.name <> e.body ->> '$.name'
 	    OR json(t.servers) <> coalesce(json(e.body -> '$.servers'), '[]') OR json(t.tools) <> coalesce(json(e.body -> '$.tools'), '[]')
 	    OR (t.expires = 0) <> (e.body -> '$.expires' IS NULL)) ORDER BY e.seq LIMIT 1`,
+	`SELECT e.seq, 'the permission that it revokes is in force again'
+	 FROM events e JOIN grants g ON g.id = e.body ->> '$.grant' WHERE e.kind = 'grant.revoked' AND g.revoked = 0 ORDER BY e.seq LIMIT 1`,
+	`SELECT e.seq, 'the permission that it gave reaches further now'
+	 FROM events e JOIN grants g ON g.id = e.body ->> '$.grant' WHERE e.kind = 'grant.created' AND (
+	    g.scope <> e.body ->> '$.scope' OR g.uid <> e.uid OR g.client <> e.client OR g.token <> e.token OR g.server <> e.server OR g.session <> e.session
+	    OR g.spec <> e.body ->> '$.spec' OR g.tool <> coalesce(e.body ->> '$.tool', '') OR g.pin <> coalesce(e.body ->> '$.pin', '')
+	    OR g.class <> coalesce(e.body ->> '$.class', '') OR g.sensitive <> coalesce(e.body ->> '$.sensitive', 0)
+	    OR g.workspace <> coalesce(e.body ->> '$.workspace', '') OR (g.until = 0) <> (e.body -> '$.until' IS NULL)
+	    OR abs(g.until - coalesce(unixepoch(e.body ->> '$.until'), 0) * 1000000) > 1000000
+	    OR json_array_length(g.arguments) <> coalesce(json_array_length(e.body, '$.arguments'), 0)
+	    OR instr(e.body, '[redacted]') = 0 AND json(g.arguments) <> coalesce(json(e.body -> '$.arguments'), '[]')) ORDER BY e.seq LIMIT 1`,
+}
+
+// unmade are the ways in which there can be something that no event made: rows of what lets somebody
+// do something. What was there when the record's beginning was dropped may have been made there.
+var unmade = [...]struct{ what, query string }{
+	{"permission", `SELECT g.id FROM grants g WHERE NOT EXISTS (SELECT 1 FROM made WHERE made.id = g.id)`},
+	{"token", `SELECT t.id FROM tokens t WHERE NOT EXISTS (SELECT 1 FROM made WHERE made.id = t.id)`},
+}
+
+const made = `WITH made (id) AS MATERIALIZED (SELECT coalesce(body ->> '$.grant', body ->> '$.token')
+	FROM events WHERE kind IN ('grant.created', 'token.created')) `
+
+// strangers checks that everything that lets somebody do something was made by an event.
+func (v *verifier) strangers(ctx context.Context, tx *sql.Tx) error {
+	for _, u := range unmade {
+		ids, err := texts(ctx, tx, made+u.query)
+		if err != nil {
+			return fmt.Errorf("compare with the events: %w", err)
+		}
+		for _, id := range ids {
+			if !slices.Contains(v.made, id) {
+				v.fault(v.head.seq, "it is the newest, and no record up to it made the %s %s that is in the list.", u.what, id)
+			}
+		}
+	}
+	return nil
+}
+
+// querier is a database, a connection or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// texts are the rows of a query of one column.
+func texts(ctx context.Context, q querier, query string) ([]string, error) {
+	rows, err := q.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
 }
 
 // tables checks that what is looked up often says what the events say. It asks only of events that
@@ -63,6 +123,9 @@ func (v *verifier) tables(ctx context.Context, tx *sql.Tx) error {
 		if err := v.contradiction(ctx, tx, query, indexed); err != nil {
 			return err
 		}
+	}
+	if err := v.strangers(ctx, tx); err != nil {
+		return err
 	}
 	return v.demotions(ctx, tx)
 }

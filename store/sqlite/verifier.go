@@ -25,6 +25,7 @@ type verifier struct {
 	problem string
 	dropped store.Dropped
 	held    []wireHeld     // the tools demoted when that was done
+	made    []string       // the permissions and tokens there were then
 	demoted []demotedEvent // the tools demoted by events there are
 }
 
@@ -107,7 +108,7 @@ func (v *verifier) read(e placed) {
 		var w wireDropped
 		if decode(e.Body, &w) == nil && w.Upto > v.dropped.Upto {
 			v.dropped = store.Dropped{Upto: w.Upto, At: e.At, Why: w.Why}
-			v.held = w.Held
+			v.held, v.made = w.Held, w.Made
 		}
 	case store.ToolDemoted:
 		var w wireDemoted
