@@ -28,7 +28,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	group(root, "look", c.statusCommand(), c.doctorCommand(), c.uiCommand(), c.traceCommand(), c.versionCommand())
 	group(root, "servers", c.importCommand(), c.restoreCommand(), c.serverCommand(), c.tokenCommand())
-	group(root, "answer", c.approvalsCommand(), c.grantsCommand(), c.workspaceCommand(), c.auditCommand())
+	group(root, "answer", c.approvalsCommand(), c.grantsCommand(), c.policyCommand(), c.workspaceCommand(), c.auditCommand())
 	group(root, "run", c.connectCommand(), c.runCommand(), c.callCommand(), c.daemonCommand(), c.trayCommand())
 	return root
 }
