@@ -12,6 +12,7 @@ import (
 	"github.com/garita-dev/garita/approvals/pins"
 	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -397,6 +398,20 @@ func (p *pinned) heldTool(c approvals.Call) string {
 	return fmt.Sprintf("it is not what was accepted; they can look at it with: garita server review %s", c.Server)
 }
 
+// of is the pin that calls of a tool so defined carry: the accepted one where it is that, but for how it is
+// written.
+func (p *pinned) of(server sandbox.ServerName, t protocol.ToolDefinition) sandbox.Digest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.book(server)
+	key := itemKey{approvals.ItemTool, t.Name}
+	r := b.reading(approvals.Item{Kind: approvals.ItemTool, Name: t.Name, Definition: t.Raw})
+	if r.err != nil {
+		return ""
+	}
+	return b.judge(key, r).Pin.Digest
+}
+
 // standings is what is held against tools, from both who know.
 type standings struct{ *Daemon }
 
@@ -435,6 +450,14 @@ func (p *pinned) forget(server sandbox.ServerName) {
 	if b := p.books[server]; b != nil {
 		b.cancel()
 		delete(p.books, server)
+	}
+	p.names = &pins.Names{}
+	for _, b := range p.books {
+		for key := range b.accepted {
+			if key.kind == approvals.ItemTool {
+				p.names.Add(b.server, key.name)
+			}
+		}
 	}
 }
 

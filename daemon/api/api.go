@@ -22,6 +22,8 @@
 //	GET    /api/v1/servers/{name}                 Server
 //	GET    /api/v1/servers/{name}/log?after=&wait=   ServerLog; wait: until there is a line behind after
 //	DELETE /api/v1/servers/{name}                 remove it
+//	GET    /api/v1/servers/{name}/pins            Pins: what it shows of itself, and how that stands
+//	POST   /api/v1/servers/{name}/pins            PinAnswer → Pins: accept or refuse what is held back
 //	POST   /api/v1/servers/{name}/start           have it ready to start: installed, and no longer held back
 //	POST   /api/v1/servers/{name}/stop            stop its instances
 //	POST   /api/v1/servers/{name}/restart         stop its instances; the next call starts it, failures forgotten

@@ -12,10 +12,10 @@ import (
 func (c *cli) serverCommand() *cobra.Command {
 	return family("server", "Look at and manage configured servers",
 		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(),
-		c.serverActCommand("start", "Have a server ready to start: installed, and not held back", "Install what a server runs and, where it was held back after crashing, let it be started again.\nA server is started by the first client that needs it.", (*api.Client).StartServer),
-		c.serverActCommand("stop", "End a server's sandboxes", "End a server's sandboxes. The next call starts it again.", (*api.Client).StopServer),
-		c.serverActCommand("restart", "End a server's sandboxes and forget its failures", "End a server's sandboxes and forget its failures. The next call starts it again.", (*api.Client).RestartServer),
-		c.serverRemoveCommand())
+		c.serverActCommand("start", "Have a server ready to start: installed, and not held back", "Install what a server runs and, where it was held back after crashing, let it be started again.\nA server is started by the first client that needs it.", "ready to start", (*api.Client).StartServer),
+		c.serverActCommand("stop", "End a server's sandboxes", "End a server's sandboxes. The next call starts it again.", "stopped", (*api.Client).StopServer),
+		c.serverActCommand("restart", "End a server's sandboxes and forget its failures", "End a server's sandboxes and forget its failures. The next call starts it again.", "ended; the next call starts it again", (*api.Client).RestartServer),
+		c.serverReviewCommand(), c.serverRemoveCommand())
 }
 
 func (c *cli) serverListCommand() *cobra.Command {
@@ -125,14 +125,18 @@ func (c *cli) showTools(tools []api.Tool) {
 }
 
 // serverActCommand is a command that does one thing to a server.
-func (c *cli) serverActCommand(verb, short, long string, do func(*api.Client, context.Context, string) error) *cobra.Command {
+func (c *cli) serverActCommand(verb, short, long, done string, do func(*api.Client, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME", Short: short, Long: long, Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			return do(c.client, cmd.Context(), args[0])
+			if err := do(c.client, cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			printTo(c.err, "%s: %s\n", safe(args[0]), done)
+			return nil
 		},
 	}
 }

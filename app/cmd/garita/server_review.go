@@ -10,14 +10,14 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 )
 
-// review is what `garita server review` was asked to do.
-type review struct {
+// pinReview is what `garita server review` was asked to do.
+type pinReview struct {
 	accept, reject, all, asJSON bool
 	items                       []string
 }
 
 func (c *cli) serverReviewCommand() *cobra.Command {
-	var r review
+	var r pinReview
 	cmd := &cobra.Command{
 		Use: "review NAME", Short: "See and answer what is held back of a server", Args: usage(cobra.ExactArgs(1)),
 		Long: "Show what a server says of itself that is new or has changed since it was accepted, in full and with what is\n" +
@@ -28,7 +28,7 @@ func (c *cli) serverReviewCommand() *cobra.Command {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			return c.review(cmd.Context(), args[0], r)
+			return c.reviewPins(cmd.Context(), args[0], r)
 		},
 	}
 	f := cmd.Flags()
@@ -41,7 +41,7 @@ func (c *cli) serverReviewCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) review(ctx context.Context, server string, r review) error {
+func (c *cli) reviewPins(ctx context.Context, server string, r pinReview) error {
 	p, err := c.client.Pins(ctx, server)
 	if err != nil {
 		return err
