@@ -319,10 +319,10 @@ func (l *theLife) finish() (dir string) {
 // act does one thing at random.
 func (l *theLife) act(r *rand.Rand) {
 	switch n := r.IntN(100); {
-	case n < 30:
+	case n < 25:
 		l.call(l.fresh())
-	case n < 36:
-		l.call(r.IntN(l.fresh())) // one that was made before, byte for byte
+	case n < 40:
+		l.call(l.lately(r)) // one that was made before, byte for byte
 	case n < 56:
 		l.answer(r, true, nil)
 	case n < 64:
@@ -335,10 +335,12 @@ func (l *theLife) act(r *rand.Rand) {
 		l.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, l.pending[r.IntN(len(l.pending))]))
 	case n < 88:
 		l.change()
-	case n < 93:
+	case n < 91:
 		l.stale(r)
+	case n < 95:
+		<-time.After(6 * time.Second) // clients are told to call again
 	case n < 97:
-		<-time.After(time.Duration(r.IntN(90)) * time.Second) // answers expire, clients give up
+		<-time.After(time.Duration(r.IntN(90)) * time.Second) // questions expire
 	default:
 		l.detach()
 		l.attach()
@@ -353,6 +355,13 @@ func (l *theLife) fresh() int {
 	defer l.mu.Unlock()
 	l.sent++
 	return l.sent
+}
+
+// lately is one of the last calls.
+func (l *theLife) lately(r *rand.Rand) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(1, l.sent-r.IntN(3))
 }
 
 func (l *theLife) call(n int) {
