@@ -38,6 +38,7 @@ require (
 )
 
 require (
+	github.com/google/btree v1.1.2 // indirect
 	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // indirect

@@ -1,0 +1,153 @@
+package sandbox
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Allowlist is what a sandbox may reach. The zero Allowlist is nothing at all: a missing, a null and
+// an empty one are the same. Nothing in it can be matched by accident: each Endpoint has a port.
+type Allowlist struct {
+	// Endpoints may have addresses of the public internet only.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	// LAN may have private addresses too; never loopback, link-local or this machine's own.
+	LAN []Endpoint `json:"lan,omitempty"`
+	// HostPorts are services on this machine's loopback, reached inside as HostName.
+	HostPorts []uint16 `json:"host_ports,omitempty"`
+	// Localhost makes HostPorts listen on the sandbox's own loopback as well.
+	Localhost bool `json:"localhost,omitempty"`
+	// PublicWeb is any public host at the ports of the web, 443 and 80.
+	PublicWeb bool `json:"public_web,omitempty"`
+	// Ask puts what is not in the list to a person while the connection waits; otherwise it is refused at once.
+	Ask bool `json:"ask,omitempty"`
+}
+
+// HostName is what a sandbox calls the machine it is on; HostAliases are what others call it.
+const HostName = "host.garita.internal"
+
+// HostAliases are further names of HostName, which programs have learned elsewhere.
+var HostAliases = []string{"host.docker.internal", "host.containers.internal"}
+
+// WebPorts are those of PublicWeb. On them only TLS and HTTP pass.
+var WebPorts = []uint16{443, 80}
+
+// Empty says that nothing can be reached, and nobody is asked.
+func (l Allowlist) Empty() bool {
+	return len(l.Endpoints)+len(l.LAN)+len(l.HostPorts) == 0 && !l.PublicWeb && !l.Ask
+}
+
+// Reach says what addresses a permitted host may have.
+type Reach string
+
+// The reaches. The zero Reach is not permitted at all.
+const (
+	Nowhere    Reach = ""
+	PublicNet  Reach = "public" // the public internet
+	PrivateNet Reach = "lan"    // that, and private networks
+	ThisHost   Reach = "host"   // this machine's loopback, and nothing else
+)
+
+// Permits says how far a connection to host and port may reach, and the rule that says so. host is a
+// DNS name as Name makes it, or an address; the narrower reach wins.
+func (l Allowlist) Permits(host string, port uint16) (Reach, string) {
+	if host == HostName || slices.Contains(HostAliases, host) {
+		if slices.Contains(l.HostPorts, port) {
+			return ThisHost, "host:" + Endpoint{HostName, port}.String()
+		}
+		return Nowhere, ""
+	}
+	for _, in := range []struct {
+		list  []Endpoint
+		reach Reach
+	}{{l.Endpoints, PublicNet}, {l.LAN, PrivateNet}} {
+		for _, e := range in.list {
+			if e.Matches(host, port) {
+				return in.reach, e.String()
+			}
+		}
+	}
+	if l.PublicWeb && slices.Contains(WebPorts, port) && isPublicName(host) {
+		return PublicNet, "public-web"
+	}
+	return Nowhere, ""
+}
+
+// Names says whether host is reachable at any port: only then has it an address inside.
+func (l Allowlist) Names(host string) bool {
+	if host == HostName || slices.Contains(HostAliases, host) {
+		return len(l.HostPorts) > 0
+	}
+	for _, list := range [][]Endpoint{l.Endpoints, l.LAN} {
+		if slices.ContainsFunc(list, func(e Endpoint) bool { return e.Matches(host, e.Port) }) {
+			return true
+		}
+	}
+	return l.PublicWeb && isPublicName(host)
+}
+
+// PortsOf lists the ports at which host is reachable, in the rules' order.
+func (l Allowlist) PortsOf(host string) []uint16 {
+	var ports []uint16
+	for _, e := range slices.Concat(l.Endpoints, l.LAN) {
+		if e.Matches(host, e.Port) && !slices.Contains(ports, e.Port) {
+			ports = append(ports, e.Port)
+		}
+	}
+	return ports
+}
+
+// isPublicName tells names that the public internet can have from addresses, single words and the
+// names that are reserved for other things (RFC 6761, 6762, 8375, 9476; "internal" by ICANN).
+func isPublicName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	for _, top := range []string{"localhost", "local", "internal", "lan", "home", "corp", "arpa", "onion", "alt", "invalid"} {
+		if host == top || len(host) > len(top) && host[len(host)-len(top)-1:] == "."+top {
+			return false
+		}
+	}
+	return slices.Contains([]byte(host), '.')
+}
+
+// DenialKind says by which rule the wall refused something.
+type DenialKind string
+
+// The kinds of Denial.
+const (
+	DeniedName     DenialKind = "host"     // a name that is not in the list
+	DeniedPort     DenialKind = "port"     // a listed host, at another port
+	DeniedAddress  DenialKind = "address"  // an address instead of a name
+	DeniedResolved DenialKind = "resolved" // a listed name with an address that it may not have
+	DeniedContent  DenialKind = "content"  // what was said is not for the host that was asked for
+	DeniedProtocol DenialKind = "protocol" // UDP, ICMP, IPv6, another server for names
+	DeniedUpstream DenialKind = "upstream" // nothing was refused: the host could not be reached
+)
+
+// Denial is one thing a sandbox tried and was refused. Texts but Why and Next are the sandbox's own
+// words, bounded and in the alphabet of names.
+type Denial struct {
+	At      time.Time  `json:"at"`
+	Kind    DenialKind `json:"kind"`
+	Host    string     `json:"host"` // a name, or an address
+	Port    uint16     `json:"port,omitempty"`
+	Address string     `json:"address,omitempty"` // resolved, where that is what was wrong
+	Why     string     `json:"why"`               // one sentence
+	Propose string     `json:"propose,omitempty"` // the rule that would allow it; "" where none could
+	Count   int        `json:"count"`             // how often, since the last report of the same
+}
+
+// Connection is one that passed, or passes, the wall.
+type Connection struct {
+	ID       uint64         `json:"id"` // within its sandbox, from 1
+	Host     string         `json:"host"`
+	Port     uint16         `json:"port"`
+	Address  netip.AddrPort `json:"address"` // resolved by the wall, and dialed
+	Rule     string         `json:"rule"`    // that let it pass
+	Opened   time.Time      `json:"opened"`
+	Ended    time.Time      `json:"ended,omitzero"` // zero while it is open
+	Sent     int64          `json:"sent"`           // bytes out of the sandbox
+	Received int64          `json:"received"`
+	Why      string         `json:"why,omitempty"` // it was ended by the wall, and why
+}
