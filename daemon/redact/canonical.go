@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -10,15 +11,11 @@ import (
 // canonical appends text to dst in a form in which a secret looks the same however it was written:
 // escapes of JSON, percent, HTML and \x are undone, also escaped twice, white space and backslashes
 // are left out, and base64 has one alphabet. The secret is brought to the same form, so what else
-// it does to text does not matter. at, where it is not nil, gets for each byte where it began in text.
-func canonical(dst, text []byte, at *[]int32) []byte {
-	return (&unescaper{drop: true}).append(dst, text, at)
-}
+// it does to text does not matter.
+func canonical(dst, text []byte) []byte { return unescaper{drop: true}.append(dst, text) }
 
 // plain undoes the same escapes and leaves the rest as it is: for rules, which know words and quotes.
-func plain(dst, text []byte, at *[]int32) []byte {
-	return (&unescaper{}).append(dst, text, at)
-}
+func plain(dst, text []byte) []byte { return unescaper{}.append(dst, text) }
 
 // escaped says whether plain would change anything.
 func escaped(text []byte) bool {
@@ -27,21 +24,52 @@ func escaped(text []byte) bool {
 
 type unescaper struct{ drop bool }
 
-func (u *unescaper) append(dst, text []byte, at *[]int32) []byte {
+func (u unescaper) append(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
-		before, from := len(dst), i
 		dst, i = u.one(dst, text, i)
-		if at != nil {
-			for range len(dst) - before {
-				*at = append(*at, int32(from))
-			}
-		}
 	}
 	return dst
 }
 
+// places are where in text the bytes begin that come to stand at the places given, which are sorted,
+// once it is unescaped.
+func (u unescaper) places(text []byte, sorted []int) []int {
+	out := make([]int, 0, len(sorted))
+	var scratch []byte
+	for i, n := 0, 0; i < len(text) && len(out) < len(sorted); {
+		from := i
+		scratch, i = u.one(scratch[:0], text, i)
+		n += len(scratch)
+		for len(out) < len(sorted) && sorted[len(out)] < n {
+			out = append(out, from)
+		}
+	}
+	for len(out) < len(sorted) {
+		out = append(out, len(text))
+	}
+	return out
+}
+
+// unmapped is spans of unescaped text as spans of text.
+func (u unescaper) unmapped(text []byte, spans []span) []span {
+	var ends []int
+	for _, s := range spans {
+		ends = append(ends, s.from, s.to)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	at := u.places(text, ends)
+	out := make([]span, len(spans))
+	for i, s := range spans {
+		from, _ := slices.BinarySearch(ends, s.from)
+		to, _ := slices.BinarySearch(ends, s.to)
+		out[i] = span{at[from], at[to]}
+	}
+	return out
+}
+
 // one appends what stands at i, and says where the next begins.
-func (u *unescaper) one(dst, text []byte, i int) ([]byte, int) {
+func (u unescaper) one(dst, text []byte, i int) ([]byte, int) {
 	switch c := text[i]; {
 	case c == '\\':
 		return u.backslash(dst, text, i)
@@ -60,7 +88,7 @@ func (u *unescaper) one(dst, text []byte, i int) ([]byte, int) {
 	}
 }
 
-func (u *unescaper) put(dst []byte, c byte) []byte {
+func (u unescaper) put(dst []byte, c byte) []byte {
 	if !u.drop {
 		return append(dst, c)
 	}
@@ -75,7 +103,7 @@ func (u *unescaper) put(dst []byte, c byte) []byte {
 	return append(dst, c)
 }
 
-func (u *unescaper) puts(dst []byte, r rune) []byte {
+func (u unescaper) puts(dst []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
 		return u.put(dst, byte(r))
 	}
@@ -83,7 +111,7 @@ func (u *unescaper) puts(dst []byte, r rune) []byte {
 }
 
 // backslash is a run of backslashes and what they escape.
-func (u *unescaper) backslash(dst, text []byte, i int) ([]byte, int) {
+func (u unescaper) backslash(dst, text []byte, i int) ([]byte, int) {
 	j := i
 	for j < len(text) && text[j] == '\\' {
 		j++
@@ -108,7 +136,7 @@ func (u *unescaper) backslash(dst, text []byte, i int) ([]byte, int) {
 	return u.kept(dst, text[i:j]), j
 }
 
-func (u *unescaper) kept(dst, run []byte) []byte {
+func (u unescaper) kept(dst, run []byte) []byte {
 	if u.drop {
 		return dst
 	}

@@ -32,7 +32,7 @@ func newExact(secrets [][]byte) *exact {
 	x := &exact{}
 	var words [][]byte
 	add := func(secret int, word []byte, encoded bool) {
-		word = canonical(nil, word, nil)
+		word = canonical(nil, word)
 		known := slices.ContainsFunc(words, func(w []byte) bool { return bytes.Equal(w, word) })
 		if !known && len(word) >= least {
 			words, x.needles = append(words, word), append(x.needles, needle{secret, encoded})
@@ -113,23 +113,18 @@ func (x *exact) feed(s *stream, ordinal int, text []byte, found func(ordinal int
 
 // in is the spans of text that hold a secret, in order, given the hits in its canonical form.
 func (x *exact) in(text []byte, hits []hit) []span {
-	var at []int32
-	canonical(nil, text, &at)
 	slices.SortFunc(hits, func(a, b hit) int { return a.from - b.from })
+	spans := make([]span, len(hits))
+	for i, h := range hits {
+		spans[i] = h.span
+	}
 	var out []span
-	for _, h := range hits {
-		if h.to > len(at) || h.from >= h.to {
-			continue
-		}
-		s := span{int(at[h.from]), len(text)}
-		if h.to < len(at) {
-			s.to = int(at[h.to])
-		}
+	for i, s := range (unescaper{drop: true}).unmapped(text, spans) {
 		s.to = trimmed(text, s)
-		if n := len(out); n > 0 && s.to <= out[n-1].to {
+		if s.to <= end(out) {
 			continue
 		}
-		if h.encoded {
+		if hits[i].encoded {
 			s = widened(text, s, end(out))
 		}
 		out = append(out, s)

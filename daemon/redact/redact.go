@@ -147,7 +147,8 @@ func (p *pass) search(v jsontext.Value) {
 			}
 			to = streams[s.Group]
 		}
-		buf = canonical(buf[:0], literal(v, s), nil)
+		text := literal(v, s)
+		buf = canonical(slices.Grow(buf[:0], len(text)), text)
 		p.exact.feed(to, ordinal, buf, p.hit)
 		ordinal++
 	})
@@ -201,7 +202,7 @@ func (p *pass) replace(s protocol.Scalar, text string) {
 // text is a plain text without secrets.
 func (p *pass) text(text []byte) []byte {
 	if p.exact != nil {
-		p.exact.feed(&stream{}, 0, canonical(nil, text, nil), p.hit)
+		p.exact.feed(&stream{}, 0, canonical(nil, text), p.hit)
 	}
 	if changed := p.masked(text, p.hits[0]); changed != nil {
 		return changed
@@ -230,7 +231,7 @@ func (p *pass) masked(text []byte, hits []hit) []byte {
 func (p *pass) tokens(text []byte) []span {
 	view := text
 	if escaped(text) {
-		view = plain(nil, text, nil)
+		view = plain(make([]byte, 0, len(text)), text)
 	}
 	s := p.rules().apply(view, &p.budget)
 	keys := privateKeys(view)
@@ -241,23 +242,14 @@ func (p *pass) tokens(text []byte) []span {
 		p.count("private key", false)
 	}
 	found := append(s.found, keys...)
-	if len(found) == 0 || len(view) == len(text) && !escaped(text) {
-		return outside(text, found, p)
+	if len(found) > 0 && escaped(text) {
+		found = unescaper{}.unmapped(text, found)
 	}
-	var at []int32
-	plain(nil, text, &at)
-	for i, f := range found {
-		to := len(text)
-		if f.to < len(at) {
-			to = int(at[f.to])
-		}
-		found[i] = span{int(at[f.from]), to}
-	}
-	return outside(text, found, p)
+	return outside(text, found)
 }
 
 // outside is the spans that are not in data URIs.
-func outside(text []byte, found []span, p *pass) []span {
+func outside(text []byte, found []span) []span {
 	if len(found) == 0 {
 		return nil
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
@@ -159,7 +158,7 @@ func TestAttacks(t *testing.T) {
 				r = New(Secret{"pin", []byte("123456789")})
 			}
 			out, findings := r.JSON(jsontext.Value(v))
-			left := canonical(nil, out, nil)
+			left := canonical(nil, out)
 			for _, gone := range []string{"tracker+secret", "cret/0001", "AKIA", "ghp/", code[4:16], "7365637265742f", "123456789"} {
 				if strings.Contains(string(left), gone) {
 					t.Errorf("%s: %s still shows %s", name, out, gone)
@@ -197,34 +196,6 @@ func TestSecretNames(t *testing.T) {
 	}
 	if got := string(New().Record([]byte("no JSON, password=swordfish"))); got != `"no JSON, password=[redacted]"` {
 		t.Errorf("got %s", got)
-	}
-}
-
-// A flood of decoys: all keywords over and over, with runs that might be tokens and are none.
-func decoys(size int) []byte {
-	var b strings.Builder
-	for i := 0; b.Len() < size; i++ {
-		for _, r := range precise().all {
-			for _, k := range r.Keywords {
-				fmt.Fprintf(&b, "%s%x=abcdefgh.ijklmnop-%d ", k, i, i)
-			}
-		}
-	}
-	return []byte(b.String()[:size])
-}
-
-func TestADecoyFloodDoesNotHideASecret(t *testing.T) {
-	flood := decoys(2 << 20)
-	for _, at := range []int{0, len(flood) / 2, len(flood)} {
-		text := string(flood[:at]) + " " + githubKey + " " + string(flood[at:]) + " granted-secret-0001 "
-		r := New(Secret{"tracker", []byte("granted-secret-0001")})
-		out, findings := r.JSON(jsontext.Value(`{"content":[{"type":"text","text":` + string(protocol.Quote(text)) + `}]}`))
-		if strings.Contains(string(out), githubKey) || strings.Contains(string(out), "granted-secret") || len(findings) == 0 {
-			t.Errorf("at %d: the secret came through; findings %v", at, findings)
-		}
-		if !out.IsValid() {
-			t.Errorf("at %d: no JSON any more", at)
-		}
 	}
 }
 
@@ -277,24 +248,4 @@ func FuzzRedact(f *testing.F) {
 			t.Fatalf("%q became %q, found %v", v, out, findings)
 		}
 	})
-}
-
-func BenchmarkRedact(b *testing.B) {
-	small := jsontext.Value(`{"content":[{"type":"text","text":` + string(protocol.Quote(strings.Repeat("an ordinary line of a file\n", 30))) + `}]}`)
-	plainText := strings.Repeat("func (s *Session) callTool(ctx context.Context, req protocol.Message) { token := s.key }\n", 10<<20/90)
-	for name, v := range map[string]jsontext.Value{
-		"small": small, "10 MB of code": jsontext.Value(protocol.Quote(plainText)),
-		"10 MB of decoys": jsontext.Value(protocol.Quote(string(decoys(10 << 20)))), "5 MB of decoys": jsontext.Value(protocol.Quote(string(decoys(5 << 20)))),
-		"10 MB of one prefix": jsontext.Value(protocol.Quote(strings.Repeat("ghp_sk-eyJ", 1<<20))),
-		"10 MB of escapes":    jsontext.Value(protocol.Quote(strings.Repeat(`\u0041%41`, 1<<20))),
-		"10 MB of runs":       jsontext.Value(protocol.Quote(strings.Repeat("key_sk_ey_glpat-abcdefghijklmnopqrstuvwxyz0123456789 ", 10<<20/53))),
-	} {
-		r := New(Secret{"tracker", []byte("tracker-secret/0001")}, Secret{"other", []byte("AKIAIOSFODNN7EXAMPLA")})
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(v)))
-			for b.Loop() {
-				r.JSON(v)
-			}
-		})
-	}
 }

@@ -101,6 +101,15 @@ func loadRules(all bool) *rules {
 	return rs
 }
 
+// Keywords are the words at which the rules look closer.
+func Keywords() []string {
+	var all []string
+	for _, r := range precise().all {
+		all = append(all, r.Keywords...)
+	}
+	return all
+}
+
 // ours are shapes that gitleaks does not know.
 func ours() []*rule {
 	return []*rule{
