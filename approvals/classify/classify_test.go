@@ -56,6 +56,7 @@ func TestTool(t *testing.T) {
 		{"an endless name", classify.Definition{Name: "get_" + strings.Repeat("a", 300)}, approvals.Write},
 
 		{"its description deletes", classify.Definition{Name: "get_report", Description: "Get the report. Deletes it afterwards."}, approvals.Write},
+		{"its description says how", classify.Definition{Name: "verify_owner", Description: "Verify an owner by sending a code"}, approvals.Write},
 		{"its description orders", classify.Definition{Name: "get_report", Description: "Get it and delete the old one"}, approvals.Write},
 		{"its description denies", classify.Definition{Name: "get_report", Description: "Gets it. Never modifies anything."}, approvals.Read},
 		{"its title deletes", classify.Definition{Name: "get_report", Title: "Delete report"}, approvals.Write},

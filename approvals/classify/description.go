@@ -10,9 +10,9 @@ import (
 var (
 	// tells begin descriptions of tools that tell something.
 	tells = set(`get list show describe return view retrieve read display count search find fetch look query check
-		calculate compute estimate analyze analyse explain convert translate suggest recommend validate provide gather
+		calculate compute estimate analyze explain convert translate suggest recommend validate provide gather
 		detect identify determine answer summarize compare inspect wait browse explore discover lookup extract examine
-		map research preview render forecast predict`)
+		map research preview render forecast predict verify`)
 
 	// reading are what is run or performed when something is only read.
 	reading = set(`find search searches lookup lookups query queries read reads research request requests`)
@@ -132,6 +132,8 @@ func (c clause) acts(i int) bool {
 	verb := stem(w)
 	begins := i == 0 && c.leads
 	switch {
+	case i > 0 && c.words[i-1] == "by" && strings.HasSuffix(w, "ing"):
+		return strong[verb]
 	case i > 0 && !joins(c.words[i-1]) && c.words[i-1] != "will":
 		return false
 	case !isVerb(verb) || readVerbs[verb] || tells[verb] && !(imperatives[verb] && c.object(i)) || harmless(c.words, i):

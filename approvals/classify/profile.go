@@ -273,7 +273,7 @@ func (p *Profile) Prepare(d Definition) Prepared {
 		return out
 	}
 	out.known, out.Profile = t, p.Name
-	out.Class, out.Why, out.Sensitive = t.class(), t.why(t.Class), t.Sensitive
+	out.Class, out.Why, out.Sensitive = t.class(), t.why(), t.Sensitive
 	out.watched, out.query = nil, queried{}
 	if readHints(d.Annotations).destructive && out.Class == approvals.Read {
 		out.Class, out.Why, out.known = approvals.Destroy, "Its author says it is destructive.", nil
@@ -301,7 +301,7 @@ func (t *Tool) class() approvals.Class {
 	return t.Class
 }
 
-func (t *Tool) why(c approvals.Class) string {
+func (t *Tool) why() string {
 	if t.class() == approvals.Depends {
 		return fmt.Sprintf("Its arguments decide, as the profile %s says.", t.profile)
 	}

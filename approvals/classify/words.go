@@ -91,7 +91,7 @@ var (
 
 	// weakVerbs read when the description says so as well: to fetch an issue is a read, to fetch a
 	// remote is not.
-	weakVerbs = set(`fetch query check validate calculate compute estimate analyze analyse explain convert translate
+	weakVerbs = set(`fetch query check validate verify calculate compute estimate analyze explain convert translate
 		suggest recommend extract detect resolve wait scan determine identify research explore discover browse lint
 		predict forecast ask trace locate parse aggregate map lookup`)
 
@@ -140,7 +140,7 @@ var (
 		squash stamp stream suspend tap throttle transition trash trim tune unban unblock unload unmount unset unshare unsuspend
 		untag upscale void warm yank zap scan
 		pop shift unshift extend mode compute ensure reindex rebuild refresh reload rotate
-		place ring make repair fix mute unmute unlock authorise renew mint allocate claim acquire obtain ack acknowledge consume poll receive`)
+		place ring make repair fix mute unmute unlock renew mint allocate claim acquire obtain ack acknowledge consume poll receive`)
 
 	// alsoNouns are verbs that are things as well: after a leading read verb they are what is read.
 	alsoNouns = set(`release releases log logs commit commits tag tags branch branches fork forks star comment
