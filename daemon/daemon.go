@@ -160,6 +160,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	engine.Go(func() error { return d.engine.Run(children) })
 
 	door := d.listenDoor() // before anybody can ask for status, which says where it is
+	d.log.Info("listening", "socket", api.SocketPath(), "page", d.page)
 	parts, running := errgroup.WithContext(d.running)
 	parts.Go(func() error { return server.ServeSocket(running, socket) })
 	if page != nil {

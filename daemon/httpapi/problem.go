@@ -33,7 +33,18 @@ func problemOf(err error) refusal {
 		return refusal{withStatus(p)}
 	}
 	k := kindOf(err)
-	return refusal{&api.Problem{Status: k.status, Code: k.code, Title: k.title, Detail: err.Error()}}
+	return refusal{&api.Problem{Status: k.status, Code: k.code, Title: k.title, Detail: withoutKind(err.Error())}}
+}
+
+// withoutKind leaves the words of an error's kind out at the end: the status and the title say them.
+func withoutKind(text string) string {
+	for _, kind := range []error{
+		errdefs.ErrNotFound, errdefs.ErrInvalidArgument, errdefs.ErrPermissionDenied, errdefs.ErrUnauthenticated, errdefs.ErrFailedPrecondition,
+		errdefs.ErrConflict, errdefs.ErrAlreadyExists, errdefs.ErrAborted, errdefs.ErrResourceExhausted, errdefs.ErrNotImplemented, errdefs.ErrUnavailable,
+	} {
+		text = strings.TrimSuffix(text, ": "+kind.Error())
+	}
+	return text
 }
 
 // kind is what an error's kind becomes.

@@ -137,7 +137,11 @@ func (c *cli) tokenRevokeCommand() *cobra.Command {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			return c.client.RevokeToken(cmd.Context(), args[0])
+			if err := c.client.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			printTo(c.err, "%s: revoked\n", safe(args[0]))
+			return nil
 		},
 	}
 }

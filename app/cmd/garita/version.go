@@ -30,7 +30,7 @@ func versionText() string {
 	if !ok {
 		return "unknown"
 	}
-	revision := "(devel)"
+	revision := "development"
 	dirty := ""
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
