@@ -55,7 +55,7 @@ var rules = []rule{
 	instructs("it asks to keep something from the person", 2, persons, "must should shall may can need", "not never", "know notice see be learn find"),
 	instructs("it asks to do something unseen", 3, "secretly covertly stealthily silently quietly unnoticed discreetly",
 		"send read include copy forward pass upload call add append bcc cc email post transmit run execute invoke write change replace exfiltrate store"),
-	instructs("it asks for what was said in the conversation", 5, transfer, "full entire whole complete previous prior past", "conversation conversations chat transcript messages dialogue"),
+	instructs("it asks for what was said in the conversation", 5, transfer, "full entire whole complete previous prior past", "conversation conversations chat transcript messages"),
 	instructs("it asks for what was said in the conversation", 6, transfer, "conversation chat", "history transcript"),
 	instructs("it asks for the model's own instructions", 5, transfer+" reveal repeat print output show", "system developer initial hidden", "prompt prompts instructions"),
 	{
