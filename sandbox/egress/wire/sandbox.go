@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"net/netip"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// The routes of one sandbox's way out, all POST.
+const (
+	// SandboxesPath takes Sandbox, and two files with the connection: a SOCK_SEQPACKET socket on which
+	// the engine sends the packet socket, and a Counter's. The answer is a stream of Event that lasts
+	// as long as the way out does.
+	SandboxesPath = "/v1/sandboxes"
+	// RulesPath takes Rules, and AnswersPath Answer; the answer to both is empty.
+	RulesPath   = "/v1/sandboxes/rules"
+	AnswersPath = "/v1/sandboxes/answers"
+)
+
+// Sandbox is one sandbox's way out.
+type Sandbox struct {
+	ID     sandbox.InstanceID `json:"id"`
+	Rules  sandbox.Allowlist  `json:"rules"`
+	Names  []Name             `json:"names,omitempty"`   // given by an earlier wall
+	WaitMS int64              `json:"wait_ms,omitempty"` // how long a connection waits for a person
+	Closed []uint16           `json:"closed,omitempty"`  // ports of this machine's loopback that are never reached: our own
+	Host   Host               `json:"host,omitzero"`
+}
+
+// Host is how the wall sees this machine. The zero Host is as it is; tests say otherwise.
+type Host struct {
+	// Resolver is a name server, "127.0.0.1:5353"; "" means those of ResolvConf.
+	Resolver string `json:"resolver,omitempty"`
+	// ResolvConf names the name servers, and is read again when it changes; "" means /etc/resolv.conf.
+	ResolvConf string `json:"resolv_conf,omitempty"`
+	// Public are blocks that count as addresses of the public internet.
+	Public []netip.Prefix `json:"public,omitempty"`
+}
+
+// Name is an address that stands for a name inside one sandbox.
+type Name struct {
+	Name    string     `json:"name"`
+	Address netip.Addr `json:"address"`
+}
+
+// Rules replaces a sandbox's. Connections that they do not permit are ended.
+type Rules struct {
+	ID    sandbox.InstanceID `json:"id"`
+	Rules sandbox.Allowlist  `json:"rules"`
+}
+
+// Answer ends the wait of the connections to one host and port.
+type Answer struct {
+	ID    sandbox.InstanceID `json:"id"`
+	Host  string             `json:"host"`
+	Port  uint16             `json:"port"`
+	Allow bool               `json:"allow"`
+	Rule  string             `json:"rule,omitempty"` // by what it is allowed, for the record
+}
+
+// Event is one thing that happened at a sandbox's way out; exactly one of the pointers is set.
+type Event struct {
+	N        uint64              `json:"n"` // counts from 1; the Counter holds the last
+	Name     *Name               `json:"name,omitempty"`
+	Denied   *sandbox.Denial     `json:"denied,omitempty"`
+	Opened   *sandbox.Connection `json:"opened,omitempty"`
+	Ended    *sandbox.Connection `json:"ended,omitempty"`
+	Asked    *sandbox.Endpoint   `json:"asked,omitempty"` // connections wait for an Answer
+	Attached bool                `json:"attached,omitempty"`
+	Failed   string              `json:"failed,omitempty"`
+}
