@@ -63,6 +63,8 @@ func TestTool(t *testing.T) {
 
 		{"a command", classify.Definition{Name: "get_output", InputSchema: schema(`"command":` + str)}, approvals.Execute},
 		{"a command deep inside", classify.Definition{Name: "get_output", InputSchema: schema(`"o":{"items":{"properties":{"cmd":` + str + `}}}`)}, approvals.Execute},
+		{"a command behind a reference", classify.Definition{Name: "get_output", InputSchema: []byte(`{"properties":{"o":{"$ref":"#/$defs/O"}},"$defs":{"O":{"properties":{"cmd":{}}}}}`)}, approvals.Execute},
+		{"a command among others", classify.Definition{Name: "get_output", InputSchema: []byte(`{"properties":{"o":{"additionalProperties":{"properties":{"cmd":{}}}}}}`)}, approvals.Execute},
 		{"a query of SQL", classify.Definition{Name: "read_query", Description: "Read by a SELECT query", InputSchema: schema(`"query":` + str)}, approvals.Depends},
 		{"a URL", classify.Definition{Name: "get_page", InputSchema: schema(`"url":` + str)}, approvals.Write},
 		{"a URL to read", classify.Definition{Name: "get_page", Description: "Get the text of a page", InputSchema: schema(`"url":` + str)}, approvals.Read},

@@ -34,6 +34,32 @@ type node struct {
 	AnyOf       []jsontext.Value  `json:"anyOf"`
 	OneOf       []jsontext.Value  `json:"oneOf"`
 	AllOf       []jsontext.Value  `json:"allOf"`
+	PrefixItems []jsontext.Value  `json:"prefixItems"`
+	Then        jsontext.Value    `json:"then"`
+	Else        jsontext.Value    `json:"else"`
+	Additional  jsontext.Value    `json:"additionalProperties"`
+	Pattern     orderedProperties `json:"patternProperties"`
+	// What $ref may point at is followed where it stands, pointed at or not.
+	Defs        orderedProperties `json:"$defs"`
+	Definitions orderedProperties `json:"definitions"`
+}
+
+// inner are the schemas inside n that declare arguments under no name of their own.
+func (n node) inner() (all []jsontext.Value) {
+	for _, list := range [][]jsontext.Value{n.AnyOf, n.OneOf, n.AllOf, n.PrefixItems} {
+		all = append(all, list...)
+	}
+	for _, one := range []jsontext.Value{n.Items, n.Then, n.Else, n.Additional} {
+		if one.Kind() == '{' {
+			all = append(all, one)
+		}
+	}
+	for _, named := range []orderedProperties{n.Pattern, n.Defs, n.Definitions} {
+		for _, p := range named {
+			all = append(all, p.schema)
+		}
+	}
+	return all
 }
 
 // properties lists what schema declares, at any depth. A missing schema declares nothing; readable
@@ -66,11 +92,7 @@ func walk(all []property, schema jsontext.Value, depth int) ([]property, bool) {
 		all, deep = walk(all, p.schema, depth+1)
 		ok = ok && deep
 	}
-	inner := append(append(append([]jsontext.Value{}, n.AnyOf...), n.OneOf...), n.AllOf...)
-	if len(n.Items) > 0 && n.Items.Kind() == '{' {
-		inner = append(inner, n.Items)
-	}
-	for _, s := range inner {
+	for _, s := range n.inner() {
 		var deep bool
 		all, deep = walk(all, s, depth+1)
 		ok = ok && deep
