@@ -93,6 +93,8 @@ const ended: Record<string, Key> = {
   denied: "approval.denied",
   expired: "approval.expired",
   withdrawn: "approval.withdrawn",
+  covered: "approval.covered",
+  overruled: "approval.overruled",
 };
 
 function Standing({ approval, armed, changed, sending, problem }: Omit<Props, "send">) {

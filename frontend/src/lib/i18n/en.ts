@@ -189,6 +189,8 @@ export const en = {
   "approval.denied": "Denied. Nothing was sent to the server.",
   "approval.expired": "Nobody answered in time. Nothing was sent to the server.",
   "approval.withdrawn": "Withdrawn: the client cancelled the call or went away. Nothing was sent to the server.",
+  "approval.covered": "Allowed by a rule or a permission given meanwhile. Nobody needs to answer it any more.",
+  "approval.overruled": "Refused by a rule made meanwhile. Nothing was sent to the server.",
   "approval.answeredBy": "by {who}",
   "approval.failed": "The answer was not taken",
   "approval.repeated": "A key stands more than once in the arguments: {keys}. The server decides which one counts.",

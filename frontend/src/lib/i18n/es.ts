@@ -191,6 +191,8 @@ export const es: Record<keyof typeof en, string> = {
   "approval.denied": "Denegada. No se envió nada al servidor.",
   "approval.expired": "Nadie respondió a tiempo. No se envió nada al servidor.",
   "approval.withdrawn": "Retirada: el cliente canceló la llamada o se fue. No se envió nada al servidor.",
+  "approval.covered": "Permitida por una regla o un permiso dado entretanto. Ya nadie tiene que responderla.",
+  "approval.overruled": "Rechazada por una regla creada entretanto. No se envió nada al servidor.",
   "approval.answeredBy": "por {who}",
   "approval.failed": "La respuesta no se aceptó",
   "approval.repeated": "Una clave aparece más de una vez en los argumentos: {keys}. El servidor decide cuál vale.",
