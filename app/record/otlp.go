@@ -137,7 +137,7 @@ func (s *spans) attributes(e api.AuditEvent, b body) attributes {
 		changed = append(changed, c.Kind+" "+c.Path)
 	}
 	a = a.texts("garita.files.changed", changed).texts("garita.hosts", b.Hosts).
-		texts("garita.artefacts", b.Artefacts).texts("garita.findings", b.Findings)
+		texts("garita.artifacts", b.Artifacts).texts("garita.findings", b.Findings)
 	if s.arguments && len(b.Call.Arguments) > 0 {
 		a = a.text("gen_ai.tool.call.arguments", string(b.Call.Arguments))
 	}

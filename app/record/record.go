@@ -89,7 +89,7 @@ type body struct {
 	ResultSize   int64          `json:"result_size"`
 	Changes      []change       `json:"changes"`
 	Hosts        []string       `json:"hosts"`
-	Artefacts    []string       `json:"artefacts"`
+	Artifacts    []string       `json:"artifacts"`
 	Findings     []string       `json:"findings"`
 	Request      string         `json:"request"`
 	By           string         `json:"by"`

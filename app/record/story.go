@@ -71,7 +71,7 @@ func (s *Step) finished(b body) {
 		s.add("result", fmt.Sprintf("%d bytes, %s", b.ResultSize, b.ResultDigest))
 	}
 	s.changes(b.Changes)
-	s.each("host", b.Hosts).each("artefact", b.Artefacts).each("found", b.Findings)
+	s.each("host", b.Hosts).each("artifact", b.Artifacts).each("found", b.Findings)
 }
 
 func (s *Step) changes(changes []change) {

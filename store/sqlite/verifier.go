@@ -103,7 +103,7 @@ func (v *verifier) event(e placed) {
 
 // read takes from a good event what the rest is checked by.
 func (v *verifier) read(e placed) {
-	switch e.Kind {
+	switch e.Kind { //nolint:exhaustive // the others tell nothing that is needed here
 	case store.RecordDropped:
 		var w wireDropped
 		if decode(e.Body, &w) == nil && w.Upto > v.dropped.Upto {

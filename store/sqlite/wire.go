@@ -76,7 +76,7 @@ type wireEnd struct {
 	ResultSize   int64              `json:"result_size"`
 	Changes      []sandbox.Change   `json:"changes,omitempty"`
 	Hosts        []string           `json:"hosts,omitempty"`
-	Kept         []string           `json:"artefacts,omitempty"` // paths on the host
+	Kept         []string           `json:"artifacts,omitempty"` // paths on the host
 	Shared       []approvals.CallID `json:"shared,omitempty"`
 	Findings     []string           `json:"findings,omitempty"`
 }
