@@ -49,7 +49,7 @@ func (s *stage) suites(ctx context.Context) error {
 		urls[name] = url
 	}
 	if err := s.begin(ctx, fmt.Sprintf(
-		"  inside: {command: [%s], workspace: none}\n  far-2025-11-25: {url: %q}\n  far-2026-07-28: {url: %q}\n",
+		"  inside: {command: [%s], workspace: none, requests: {allow: [sampling]}}\n  far-2025-11-25: {url: %q, requests: {allow: [sampling]}}\n  far-2026-07-28: {url: %q, requests: {allow: [sampling]}}\n",
 		s.program("everything-server"), urls["far-2025-11-25"], urls["far-2026-07-28"])); err != nil {
 		return err
 	}
