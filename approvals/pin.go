@@ -54,11 +54,11 @@ const (
 
 // PinFinding is one thing found in an item.
 type PinFinding struct {
-	Kind    FindingKind
-	Field   string // RFC 6901 pointer into the definition; "/name" where it is the item's name
-	Excerpt string // the words themselves, with what is not seen written as ⟨U+200B⟩
-	Why     string // one clause
-	Holds   bool   // a person sees it before the item is shown; others are only told of
+	Kind    FindingKind `json:"kind"`
+	Field   string      `json:"field"`   // RFC 6901 pointer into the definition; "/name" where it is the item's name
+	Excerpt string      `json:"excerpt"` // the words themselves, with what is not seen written as ⟨U+200B⟩
+	Why     string      `json:"why"`     // one clause
+	Holds   bool        `json:"holds"`   // a person sees it before the item is shown; others are only told of
 }
 
 // DriftKind is how far an item has moved from its pin.
@@ -82,8 +82,9 @@ type Drift struct {
 // FieldDiff is one field before and after, with what is not seen made visible. "" means that there
 // was, or is, none.
 type FieldDiff struct {
-	Field    string
-	Old, New string
-	Kind     DriftKind
-	Why      string // one clause; "" where the texts say it
+	Field string    `json:"field"`
+	Old   string    `json:"old"`
+	New   string    `json:"new"`
+	Kind  DriftKind `json:"drift"`
+	Why   string    `json:"why,omitempty"` // one clause; "" where the texts say it
 }

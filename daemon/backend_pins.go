@@ -64,19 +64,23 @@ func (p *pinned) knows(server sandbox.ServerName) bool {
 func (p *pinned) chosen(server sandbox.ServerName, a api.PinAnswer) ([]heldItem, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list := p.book(server).waiting()
+	b := p.book(server)
+	list := b.held()
 	if len(list) == 0 {
-		return nil, fmt.Errorf("nothing of %s waits: %w", server, errdefs.ErrFailedPrecondition)
+		return nil, fmt.Errorf("nothing of %s is held back: %w", server, errdefs.ErrFailedPrecondition)
 	}
 	if digestOf(a.Binding) != bindingOf(server, list) {
 		return nil, fmt.Errorf("what %s shows is not what was shown to you any more; look at it again: %w", server, errdefs.ErrInvalidArgument)
 	}
 	if len(a.Items) == 0 {
+		if list = slices.DeleteFunc(list, b.wasRefused); len(list) == 0 {
+			return nil, fmt.Errorf("all that is held back of %s was refused before; name what you mean: %w", server, errdefs.ErrFailedPrecondition)
+		}
 		return list, nil
 	}
 	chosen := slices.DeleteFunc(list, func(h heldItem) bool { return !slices.Contains(a.Items, h.key.String()) })
 	if len(chosen) != len(a.Items) {
-		return nil, fmt.Errorf("not all of %q wait: %w", a.Items, errdefs.ErrInvalidArgument)
+		return nil, fmt.Errorf("not all of %q are held back: %w", a.Items, errdefs.ErrInvalidArgument)
 	}
 	return chosen, nil
 }
@@ -86,7 +90,7 @@ func (p *pinned) api(server sandbox.ServerName) api.Pins {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.book(server)
-	list := b.waiting()
+	list := b.held()
 	out := api.Pins{Server: string(server), Items: []api.PinItem{}}
 	if len(list) > 0 {
 		out.Binding = string(bindingOf(server, list))

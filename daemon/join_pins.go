@@ -223,7 +223,7 @@ func (b *book) reading(it approvals.Item) reading {
 // show judges an item that is not as it was last shown.
 func (b *book) show(key itemKey, r reading, had bool) gateway.Standing {
 	v := b.judge(key, r)
-	s := shown{now: r.pin, verdict: v, held: v.Held, at: time.Now().UTC()}
+	s := shown{now: r.pin, verdict: v, held: v.Held, at: time.Now().UTC().Truncate(time.Second)}
 	switch {
 	case v.Held != "" && b.refused[key] == r.pin.Digest:
 		s.held = "a person has seen it and does not want it"

@@ -32,10 +32,15 @@ type heldItem struct {
 }
 
 // waiting is what of a server waits for a person, by kind and name. all.mu is held.
-func (b *book) waiting() []heldItem {
+func (b *book) waiting() []heldItem { return slices.DeleteFunc(b.held(), b.wasRefused) }
+
+func (b *book) wasRefused(h heldItem) bool { return b.refused[h.key] == h.now.Digest }
+
+// held is what of a server does not exist for clients: what waits, and what was refused.
+func (b *book) held() []heldItem {
 	var out []heldItem
 	for k, s := range b.shown {
-		if s.held != "" && b.refused[k] != s.now.Digest {
+		if s.held != "" {
 			out = append(out, heldItem{k, s, b.accepted[k]})
 		}
 	}
@@ -214,7 +219,7 @@ func (p *pinned) settle(server sandbox.ServerName, list []heldItem, accept bool,
 		s := b.shown[h.key]
 		if accept {
 			pin := s.now
-			pin.Accepted, pin.By = time.Now().UTC(), by
+			pin.Accepted, pin.By = time.Now().UTC().Truncate(time.Second), by
 			b.accept(pin)
 			delete(b.refused, h.key)
 			s.held, s.verdict = "", pins.Judge(&pin, pin, s.verdict.Findings, nil, false)

@@ -159,9 +159,21 @@ func TestARefusalIsRemembered(t *testing.T) {
 	}
 	h.restart()
 	h.want("refused", h.list("files", readA, readB), "read_a")
-	if p := h.pins.api("files"); p.Binding != "" || p.Items[0].State != "refused" || len(h.gate.Pending()) != 0 {
+	p := h.pins.api("files")
+	if p.Items[0].State != "refused" || len(h.gate.Pending()) != 0 {
 		t.Errorf("shown: %+v", p)
 	}
+	if _, err := h.pins.chosen("files", api.PinAnswer{Accept: true, Binding: p.Binding}); err == nil {
+		t.Error("what was refused is taken for what waits")
+	}
+	list, err = h.pins.chosen("files", api.PinAnswer{Accept: true, Binding: p.Binding, Items: []string{"tool/read_b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.pins.decide(t.Context(), "files", list, true, "page"); err != nil {
+		t.Fatal(err)
+	}
+	h.want("accepted after all", h.list("files", readA, readB), "read_a read_b")
 }
 
 func TestACosmeticChangeIsOneQuietLine(t *testing.T) {

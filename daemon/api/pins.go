@@ -10,7 +10,7 @@ import (
 // seen in it written out: ⟨U+200B⟩.
 type Pins struct {
 	Server  string    `json:"server"`
-	Binding string    `json:"binding"` // of the items that wait: send it back with the answer, it proves what was seen
+	Binding string    `json:"binding"` // of all that is held back, "" for nothing: send it back with the answer, it proves what was seen
 	Items   []PinItem `json:"items"`   // those that wait first, then those that were refused, then the accepted
 }
 
@@ -52,7 +52,7 @@ type PinField struct {
 type PinAnswer struct {
 	Accept  bool     `json:"accept"`
 	Binding string   `json:"binding"`         // required: of the Pins that were shown
-	Items   []string `json:"items,omitempty"` // "tool/read_file"; none means all that wait
+	Items   []string `json:"items,omitempty"` // "tool/read_file", also of those that were refused; none means all that wait
 	Code    string   `json:"code,omitempty"`  // typed at a terminal
 	TTY     bool     `json:"tty,omitempty"`   // the answer was typed at a real terminal
 }

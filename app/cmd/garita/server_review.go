@@ -101,7 +101,7 @@ func (c *cli) showPins(p api.Pins, all bool) {
 			waits++
 			c.showPin(i)
 		case "refused":
-			printTo(c.out, "%s %s: refused\n", safe(i.Kind), safe(i.Name))
+			printTo(c.out, "%s %s: refused; after all: --accept --only %s\n", safe(i.Kind), safe(i.Name), safe(i.Kind+"/"+i.Name))
 		case "cosmetic":
 			quiet++
 			if all {
