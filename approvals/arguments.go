@@ -11,6 +11,10 @@ import (
 // largeArguments is more than a read needs to say, in bytes; what is larger carries something out.
 const largeArguments = 64 << 10
 
+// Risk says in a clause why arguments ask whatever the tool: they look like credentials, or are very
+// large; "" when nothing about them does.
+func Risk(arguments []byte) string { return risky(arguments) }
+
 // risky says why arguments ask whatever the tool, in a clause; "" when nothing about them does.
 func risky(arguments []byte) string {
 	if len(arguments) > largeArguments {

@@ -99,12 +99,28 @@ func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before str
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
 		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
-		Reaches: reaches(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{},
+		Reaches: reaches(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{}, Findings: findings(r.Call),
 	}
 	if !r.Answered.IsZero() {
 		a.Answered = &r.Answered
 	}
 	return withSubject(a, r)
+}
+
+// findings are what of c a person should look at, the gravest first.
+func findings(c approvals.Call) []api.Finding {
+	out := []api.Finding{}
+	for _, f := range []api.Finding{
+		{Kind: "doubt", Text: c.Doubt},
+		{Kind: "arguments", Text: approvals.Risk(c.Arguments)},
+		{Kind: "sensitive", Text: c.Sensitive},
+	} {
+		if f.Text != "" {
+			f.Text = strings.ToUpper(f.Text[:1]) + strings.TrimSuffix(f.Text[1:], ".") + "."
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // arguments are the bytes that will be sent, as they are.

@@ -199,6 +199,7 @@ type Approval struct {
 	Object   string     `json:"object"`         // what it is about, in monospace: a path, a command
 	Stays    string     `json:"stays"`          // where the effect stays: "It stays in the agent's workspace until you apply it."
 	Diff     *FileDiff  `json:"diff,omitempty"` // for writes whose result can be foreseen
+	Findings []Finding  `json:"findings"`       // what to look at before a yes; hostile text
 	Before   string     `json:"before"`         // what this server did before: "14 writes, 13 approved"
 	Reaches  string     `json:"reaches"`        // "no host, no secret"
 	Kind     string     `json:"kind"`           // call | command | tool | apply | network | install | secret
@@ -211,6 +212,12 @@ type Approval struct {
 	Network *NetworkAccess `json:"network,omitempty"`
 	Install *Installation  `json:"install,omitempty"`
 	Secret  *SecretUse     `json:"secret,omitempty"`
+}
+
+// Finding is one thing about a question that a person should look at before saying yes.
+type Finding struct {
+	Kind string `json:"kind"` // doubt (the agent was given a result that reads like instructions) | sensitive | arguments (credential-like, or very large)
+	Text string `json:"text"` // one sentence
 }
 
 // Answer is a person's reply.

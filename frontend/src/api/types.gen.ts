@@ -930,6 +930,7 @@ export interface components {
             diff?: components["schemas"]["FileDiff"];
             /** Format: date-time */
             expires: string;
+            findings: components["schemas"]["Finding"][];
             group?: string;
             id: string;
             install?: components["schemas"]["Installation"];
@@ -1086,6 +1087,10 @@ export interface components {
             stale?: boolean;
             type: string;
             unified: string;
+        };
+        Finding: {
+            kind: string;
+            text: string;
         };
         Grant: {
             agent: string;
