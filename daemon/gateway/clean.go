@@ -75,7 +75,7 @@ func (d *Doubt) Settle() {
 }
 
 // clean is an answer to a call as the client gets it, and what was found in it: secrets are taken
-// out, what would act is made inert, what is too long is kept, what speaks to the model is labelled.
+// out, what would act is made inert, what is too long is kept, what speaks to the model is labeled.
 func (s *Session) clean(call approvals.Call, a answer) (answer, []string) {
 	if a.message.Raw == nil {
 		return a, nil // words of our own

@@ -111,8 +111,8 @@ func TestSecretsDoNotPass(t *testing.T) {
 	bubble(t, "attack_H34", func(t *testing.T) {
 		key := "ghp_" + "1234567890abcdefghijABCDEFGHIJ123456"
 		w, noted := returning("", nil, func(s *stub, m protocol.Message) {
-			switch {
-			case m.Method == protocol.MethodToolsCall:
+			switch m.Method {
+			case protocol.MethodToolsCall:
 				s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1,"message":"with %s"}}`, key))
 				s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"auth":"%s"}}}`, key))
 				s.print(string(protocol.NewErrorAnswer(m.ID, fmt.Appendf(nil, `{"code":1,"message":"no: %s","data":{"k":"%s"}}`, key, key))))

@@ -152,7 +152,7 @@ func (r *rule) beginning() (leads, bounded bool) {
 
 // leastRun is the longest stretch of one class of characters that each match has.
 func leastRun(re *syntax.Regexp) int {
-	switch re.Op {
+	switch re.Op { //nolint:exhaustive // the others match nothing, or may
 	case syntax.OpLiteral:
 		return len(re.Rune)
 	case syntax.OpCapture:
@@ -187,7 +187,7 @@ func leastRun(re *syntax.Regexp) int {
 // most is how long a match can be, longest where there is no bound.
 func most(re *syntax.Regexp) int {
 	n := 0
-	switch re.Op {
+	switch re.Op { //nolint:exhaustive // the others match no characters
 	case syntax.OpLiteral:
 		n = len(re.Rune)
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:

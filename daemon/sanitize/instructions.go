@@ -22,7 +22,7 @@ var signs = []struct {
 }
 
 const (
-	// maxLooks bounds how many places of a text are looked at; more than that and it is labelled unread.
+	// maxLooks bounds how many places of a text are looked at; more than that and it is labeled unread.
 	maxLooks = 2000
 	// lookBehind and lookAhead are how far around a word a sign is looked for, in bytes.
 	lookBehind, lookAhead = 60, 500

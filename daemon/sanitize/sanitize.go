@@ -3,7 +3,7 @@
 //
 // What has no place in text is taken out (control sequences, characters nobody sees), what would act
 // is made inert (links that run, pictures whose address carries data away), what speaks to the model
-// is labelled. Each change is a Finding. A value in which nothing is found keeps its bytes, and so
+// is labeled. Each change is a Finding. A value in which nothing is found keeps its bytes, and so
 // does every part of one in which something is. All of it is pure, and linear in the value.
 package sanitize
 
@@ -34,7 +34,7 @@ const (
 	File         Kind = "file"         // links to files out of scope, made inert
 	App          Kind = "app"          // user interfaces that ask for the network or a device, withheld
 	Schema       Kind = "schema"       // structured content that is not as its schema says, left
-	Instructions Kind = "instructions" // text that speaks to the model, labelled
+	Instructions Kind = "instructions" // text that speaks to the model, labeled
 	Size         Kind = "size"         // too much, kept apart
 )
 
@@ -76,12 +76,11 @@ type Options struct {
 // pass is one value being sanitized.
 type pass struct {
 	Options
-	v        jsontext.Value
-	counts   map[Kind]int
-	details  map[Kind]string
-	splices  []protocol.Splice
-	names    int
-	instruct bool
+	v       jsontext.Value
+	counts  map[Kind]int
+	details map[Kind]string
+	splices []protocol.Splice
+	names   int
 }
 
 // Value is v as it may go on, and what was found in it. v is valid JSON.

@@ -25,7 +25,6 @@ const (
 // Shape is a tool's output schema, ready to check results. It may be used by several at once.
 type Shape struct {
 	schema *jsonschema.Schema
-	unique bool // somewhere all items must differ
 }
 
 var errFetch = errors.New("schemas are not fetched")
