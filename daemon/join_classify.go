@@ -42,14 +42,3 @@ func (d *Daemon) described(c approvals.Call, server sandbox.Server, t protocol.T
 	c.Class, c.ClassWhy, c.Sensitive, c.Sentence = v.Class, v.Why, v.Sensitive, v.Sentence
 	return c
 }
-
-// describe judges a tool of no known server.
-func describe(t protocol.ToolDefinition) func(arguments []byte) (class approvals.Class, why, sentence string) {
-	p := classify.Prepare(classify.Definition{
-		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, Annotations: t.Annotations,
-	})
-	return func(arguments []byte) (approvals.Class, string, string) {
-		v := p.Call(arguments)
-		return v.Class, v.Why, v.Sentence
-	}
-}
