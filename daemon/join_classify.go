@@ -3,7 +3,6 @@ package daemon
 import (
 	"sync"
 
-	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/classify"
 	"github.com/garita-dev/garita/assets"
 	"github.com/garita-dev/garita/daemon/gateway"
@@ -34,11 +33,4 @@ func (d *Daemon) describes(server sandbox.Server) func(protocol.ToolDefinition) 
 		p := d.prepared(server, t)
 		return func(arguments []byte) gateway.Description { return gateway.Description(p.Call(arguments)) }
 	}
-}
-
-// described fills in what c, a call of the tool t of server, does.
-func (d *Daemon) described(c approvals.Call, server sandbox.Server, t protocol.ToolDefinition) approvals.Call {
-	v := d.prepared(server, t).Call(c.Arguments)
-	c.Class, c.ClassWhy, c.Sensitive, c.Sentence = v.Class, v.Why, v.Sensitive, v.Sentence
-	return c
 }
