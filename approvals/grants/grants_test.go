@@ -321,3 +321,36 @@ func FuzzCover(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkEvaluate is the decision about a read that passes, and about a write that a permission
+// covers, among a hundred permissions of the agent.
+func BenchmarkEvaluate(b *testing.B) {
+	set := &grants.Set{}
+	for i := range 100 {
+		c := aCall(`{"path":"src/a.txt"}`)
+		g, err := grants.Make(asked(c), approvals.Permission{Scope: approvals.ScopeAlways, Arguments: in("/path", "src/")}, "page", now)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if i > 0 {
+			g.Tool = "other"
+		}
+		set.Add(g)
+	}
+	policy := approvals.Policy{Rules: make([]approvals.Rule, 20)}
+	for i := range policy.Rules {
+		policy.Rules[i] = approvals.Rule{Name: "no", Servers: []string{"other*"}, Effect: approvals.Deny}
+	}
+	read, write := aCall(`{"path":"src/a.txt"}`), aCall(`{"path":"src/a.txt"}`)
+	read.Class = approvals.Read
+	for name, c := range map[string]approvals.Call{"a read that passes": read, "a write that is covered": write} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !approvals.Evaluate(c, approvals.Standing{}, policy, set, now).Allowed() {
+					b.Fatal("not allowed")
+				}
+			}
+		})
+	}
+}

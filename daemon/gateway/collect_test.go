@@ -16,7 +16,6 @@ import (
 
 // decidingGate allows every call by one decision, and answers questions that are no calls.
 type decidingGate struct {
-	readsPass
 	decision approvals.Decision
 	yes      bool
 
