@@ -74,7 +74,7 @@ func decide(set *grants.Set, arguments []byte) approvals.Decision {
 }
 
 // A rule for cd lets nothing run but cd.
-func Test_report_A01(t *testing.T) { //nolint:revive // named as the report is
+func TestReportA01(t *testing.T) {
 	t.Run("report_A01", func(t *testing.T) {
 		set := remembering(t, map[string]string{"cd /w/": "cd /w/q"})
 		for _, r := range replay(t, "A01.jsonl") {
@@ -90,7 +90,7 @@ func Test_report_A01(t *testing.T) { //nolint:revive // named as the report is
 }
 
 // Lines made of allowed commands run unasked; for others the part that is not covered is named.
-func Test_report_A02(t *testing.T) { //nolint:revive // named as the report is
+func TestReportA02(t *testing.T) {
 	t.Run("report_A02", func(t *testing.T) {
 		set := remembering(t, map[string]string{"git status": "git status", "git diff": "git diff", "head": "head -3", "cd ./": "cd lib"})
 		for _, r := range replay(t, "A02.jsonl") {
