@@ -57,6 +57,7 @@ type Spec struct {
 	Folders   []string          // absolute host folders, mounted at the same path inside, in Workspace mode
 	Mounts    []Mount           // other host paths
 	Env       map[string]string // never secrets
+	Network   Allowlist
 	Limits    Limits
 	Lifecycle Lifecycle
 	Tools     ToolFilter
@@ -182,6 +183,7 @@ type Launch struct {
 	Mounts  []Mount           `json:"mounts"`
 	Volume  string            `json:"volume"` // name of the per-server, per-agent writable HOME volume; "" means a tmpfs
 	Limits  Limits            `json:"limits"`
+	Network Allowlist         `json:"network,omitzero"`
 }
 
 // Root is the root file system of a sandbox: the host's /usr read-only, or an image.

@@ -64,5 +64,6 @@ func routes(log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+wire.RegistriesPath, &registryServer{log: log, bounds: usual})
 	mux.Handle("POST "+wire.PullPath, &pullServer{log: log})
+	newSandboxServer(log).routes(mux)
 	return mux
 }

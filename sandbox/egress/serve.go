@@ -68,16 +68,25 @@ func (s *registryServer) accept(r *http.Request, request *wire.Registries) (*os.
 	if err := decode(r, request); err != nil {
 		return nil, err
 	}
+	files, err := filesOf(r, 1)
+	if err != nil {
+		return nil, err
+	}
+	return files[0], nil
+}
+
+// filesOf takes the files that came with a request, exactly n.
+func filesOf(r *http.Request, n int) ([]*os.File, error) {
 	conn, ok := r.Context().Value(connKey{}).(*handover.FileConn)
 	if !ok {
 		return nil, fmt.Errorf("no socket came with the request: %w", errdefs.ErrInvalidArgument)
 	}
 	files := conn.Files()
-	if len(files) != 1 {
+	if len(files) != n {
 		closeFiles(files)
-		return nil, fmt.Errorf("%d sockets came with the request, one is needed: %w", len(files), errdefs.ErrInvalidArgument)
+		return nil, fmt.Errorf("%d files came with the request, %d are needed: %w", len(files), n, errdefs.ErrInvalidArgument)
 	}
-	return files[0], nil
+	return files, nil
 }
 
 // pullServer fetches one image per request.

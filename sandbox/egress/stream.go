@@ -10,6 +10,7 @@ import (
 // stream writes one JSON value a line. A reader that is gone is no error: the request's context
 // ends then too. Calls may overlap.
 type stream struct {
+	order  sync.Mutex // held from the numbering of an event until it is sent
 	mu     sync.Mutex // one line at a time
 	w      http.ResponseWriter
 	c      *http.ResponseController

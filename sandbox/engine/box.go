@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type box struct {
 
 	mu       sync.Mutex // guards what follows
 	pidfd    int        // garita-init's; -1 when there is none
+	gateway  *os.File   // the network namespace at the other end of its link; nil without one
 	frozen   bool
 	lifeline bool     // it ended because the daemon let go
 	notices  []string // found after the start

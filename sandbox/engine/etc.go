@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	egress "github.com/garita-dev/garita/sandbox/egress/wire"
 )
 
 // etcFiles are written, not copied: they say nothing about the host.
@@ -15,8 +17,12 @@ var etcFiles = map[string]string{
 	"hosts":         "127.0.0.1 localhost garita\n::1 localhost\n",
 	"hostname":      "garita\n",
 	"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
-	"resolv.conf":   "",
+	"resolv.conf":   resolvConf,
 }
+
+// resolvConf names the wall, which answers for names. In a sandbox without a network there is no way to
+// it, and every question fails at once.
+var resolvConf = "nameserver " + egress.WallAddress.String() + "\noptions timeout:2 attempts:2\n"
 
 // etcCopies are taken from the host where it has them, links resolved: programs break without.
 var etcCopies = []string{

@@ -90,17 +90,18 @@ func decode[T any](r *http.Request) (T, error) {
 func (e *Engine) routes() http.Handler {
 	mux := http.NewServeMux()
 	for route, h := range map[string]handler{
-		"GET /v1/status":                 e.getStatus,
-		"GET /v1/sweep":                  e.getSweep,
-		"POST /v1/instances":             e.postInstance,
-		"GET /v1/instances":              e.getInstances,
-		"GET /v1/instances/{id}":         e.withBox(e.getInstance),
-		"GET /v1/instances/{id}/wait":    e.withBox(e.waitInstance),
-		"POST /v1/instances/{id}/stop":   e.withBox(e.stopInstance),
-		"POST /v1/instances/{id}/freeze": e.withBox(e.freezeInstance),
-		"POST /v1/instances/{id}/thaw":   e.withBox(e.thawInstance),
-		"POST /v1/instances/{id}/dial":   e.withBox(e.dialInstance),
-		"POST /v1/images":                e.postImage,
+		"GET /v1/status":                  e.getStatus,
+		"GET /v1/sweep":                   e.getSweep,
+		"POST /v1/instances":              e.postInstance,
+		"GET /v1/instances":               e.getInstances,
+		"GET /v1/instances/{id}":          e.withBox(e.getInstance),
+		"GET /v1/instances/{id}/wait":     e.withBox(e.waitInstance),
+		"POST /v1/instances/{id}/stop":    e.withBox(e.stopInstance),
+		"POST /v1/instances/{id}/freeze":  e.withBox(e.freezeInstance),
+		"POST /v1/instances/{id}/thaw":    e.withBox(e.thawInstance),
+		"POST /v1/instances/{id}/dial":    e.withBox(e.dialInstance),
+		"POST /v1/instances/{id}/network": e.withBox(e.reconnect),
+		"POST /v1/images":                 e.postImage,
 	} {
 		mux.Handle(route, h)
 	}
@@ -126,16 +127,20 @@ func (e *Engine) getStatus(*http.Request) (any, error) {
 }
 
 func (e *Engine) postInstance(r *http.Request) (any, error) {
-	files, err := filesOf(r, handoff.Stdio)
-	if err != nil {
-		return nil, err
-	}
+	files := anyFilesOf(r)
 	defer closeFiles(files)
+	if len(files) != handoff.Stdio && len(files) != handoff.Stdio+1 {
+		return nil, fmt.Errorf("%d files came with the request instead of %d: %w", len(files), handoff.Stdio, errdefs.ErrInvalidArgument)
+	}
 	l, err := decode[sandbox.Launch](r)
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.start(r.Context(), l, [handoff.Stdio]*os.File(files), extras{})
+	var x extras
+	if len(files) > handoff.Stdio {
+		x.network = files[handoff.Stdio]
+	}
+	b, err := e.start(r.Context(), l, [handoff.Stdio]*os.File(files[:handoff.Stdio]), x)
 	if err != nil {
 		return nil, err
 	}

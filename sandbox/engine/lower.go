@@ -38,6 +38,9 @@ func (e *Engine) lowerable(ctx context.Context, b *box, dir string, x extras) (i
 	if l.Root.Image != "" {
 		in.Rootfs = "rootfs" // below the bundle, where the shim mounts the snapshot
 		in.Image, snapshot, err = e.imageRoot(ctx, b)
+		if x.network != nil {
+			in.Mounts = append(in.Mounts, ocispec.Bind{Source: filepath.Join(e.host.Etc, "resolv.conf"), At: "/etc/resolv.conf", Options: []string{"noexec"}})
+		}
 		return in, snapshot, err
 	}
 	in.Rootfs = filepath.Join(dir, "root")

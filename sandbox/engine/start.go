@@ -28,6 +28,8 @@ type extras struct {
 	mounts []ocispec.Bind
 	wall   *os.File // receives the listening sockets; nil when listen is empty
 	listen []string // 127.0.0.1:PORT, opened inside before the server starts
+	// network is where the wall waits for the sandbox's network; nil leaves it with loopback alone.
+	network *os.File
 }
 
 var idPattern = regexp.MustCompile(`^i[0-9a-f]{16}$`)
@@ -72,7 +74,7 @@ func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.Fil
 	defer private.Close()
 	spec, request := ocispec.Lower(in)
 	bound := letBurst(spec.Linux.Resources)
-	if err := e.create(ctx, b, spec, snapshot); err != nil {
+	if err := e.create(ctx, b, spec, snapshot, x.network); err != nil {
 		return err
 	}
 	files := stdio[:]
@@ -88,8 +90,8 @@ func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.Fil
 	return nil
 }
 
-// create makes the container and its task, and starts garita-init.
-func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot string) error {
+// create makes the container, its task and its network, and starts garita-init.
+func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot string, wall *os.File) error {
 	id := string(b.launch.ID)
 	runtime := &options.Options{BinaryName: e.cfg.Runc, Root: runcRoot}
 	opts := []client.NewContainerOpts{
@@ -121,6 +123,11 @@ func (e *Engine) create(ctx context.Context, b *box, spec *specs.Spec, snapshot 
 	b.pidfd = fd
 	b.mu.Unlock()
 	b.onUndo(b.letGo)
+	if wall != nil {
+		if err := e.connect(b, wall); err != nil {
+			return err
+		}
+	}
 	if err := b.task.Start(ctx); err != nil {
 		return fmt.Errorf("start the task: %w", err)
 	}

@@ -232,4 +232,6 @@ func addrOf(a tcpip.Address) netip.Addr {
 	return ip
 }
 
-func failed(what string, e tcpip.Error) error { return fmt.Errorf("%s: %w", what, errors.New(e.String())) }
+func failed(what string, e tcpip.Error) error {
+	return fmt.Errorf("%s: %w", what, errors.New(e.String()))
+}

@@ -17,6 +17,12 @@ const (
 	AnswersPath = "/v1/sandboxes/answers"
 )
 
+// What the engine sends over a sandbox's socket, one file with each text.
+const (
+	PacketSocket = "packet" // an AF_PACKET socket on the wall's end of the link
+	HostSocket   = "host"   // a TCP socket that listens on the sandbox's loopback, for a service of this machine
+)
+
 // Sandbox is one sandbox's way out.
 type Sandbox struct {
 	ID     sandbox.InstanceID `json:"id"`
@@ -35,6 +41,8 @@ type Host struct {
 	ResolvConf string `json:"resolv_conf,omitempty"`
 	// Public are blocks that count as addresses of the public internet.
 	Public []netip.Prefix `json:"public,omitempty"`
+	// Ports are reached at others: a test may not listen at 443.
+	Ports map[uint16]uint16 `json:"ports,omitempty"`
 }
 
 // Name is an address that stands for a name inside one sandbox.

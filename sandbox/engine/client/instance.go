@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -14,7 +15,11 @@ import (
 
 // Start implements sandbox.Runtime.
 func (e *Engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
-	info, err := callWith[sandbox.InstanceInfo](ctx, e, "/v1/instances", l, io.In, io.Out, io.Err, io.Lifeline)
+	return e.start(ctx, l, io.In, io.Out, io.Err, io.Lifeline)
+}
+
+func (e *Engine) start(ctx context.Context, l sandbox.Launch, files ...*os.File) (sandbox.Instance, error) {
+	info, err := callWith[sandbox.InstanceInfo](ctx, e, "/v1/instances", l, files...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,285 @@
+// Package outlet is one sandbox's way out. Whatever the sandbox wants to reach is decided here, once
+// for each connection: by the name it was asked for by, the port, and what the name's real address
+// is at that moment; and then once more by what is said on it, which has to be for the same name.
+//
+// A name is looked up in the world only after a connection to it has been permitted. The address that
+// is found is checked and dialed as it is; nothing looks it up again in between.
+package outlet
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/egress/allow"
+	"github.com/garita-dev/garita/sandbox/egress/fakedns"
+	"github.com/garita-dev/garita/sandbox/egress/wire"
+)
+
+// Incoming is a connection that the sandbox wants: it is refused or accepted, once.
+type Incoming interface {
+	Target() netip.AddrPort
+	Refuse()
+	Accept() (net.Conn, error)
+}
+
+// Resolver finds real addresses.
+type Resolver interface {
+	LookUp(ctx context.Context, name string) ([]netip.Addr, error)
+}
+
+// Options is what an Outlet works with. All are required but those that say so.
+type Options struct {
+	Sandbox  wire.Sandbox
+	Resolver Resolver
+	// Report is told what happens, before it has an effect inside. It may block, but not call back.
+	Report func(wire.Event)
+	// Own lists this machine's addresses; nil asks the kernel.
+	Own func() []netip.Addr
+	// Dial connects to an address that has been checked; nil dials.
+	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	Log  *slog.Logger
+}
+
+// Outlet is one sandbox's way out. Its methods may be called at the same time; the caller closes it.
+type Outlet struct {
+	Options
+	names    *fakedns.Names
+	answerer *fakedns.Answerer
+	denials  denials
+	wait     time.Duration
+	ctx      context.Context
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	closed  bool
+	rules   sandbox.Allowlist
+	waiting map[sandbox.Endpoint]*question
+	live    map[uint64]*live
+	last    uint64 // connection
+}
+
+// question is what waits for a person.
+type question struct {
+	done  chan struct{}
+	allow bool   // read only after done
+	rule  string // read only after done
+	count int    // connections that wait
+}
+
+// defaultWait is how long a connection waits where nothing else is said. Node's fetch gives up on a
+// connection after ten seconds, most others later.
+const defaultWait = 30 * time.Second
+
+// New returns an open Outlet.
+func New(o Options) *Outlet {
+	out := &Outlet{
+		Options: o, rules: o.Sandbox.Rules, wait: time.Duration(o.Sandbox.WaitMS) * time.Millisecond,
+		waiting: map[sandbox.Endpoint]*question{}, live: map[uint64]*live{},
+	}
+	if out.wait <= 0 {
+		out.wait = defaultWait
+	}
+	if out.Own == nil {
+		out.Own = ownAddresses
+	}
+	if out.Options.Dial == nil {
+		out.Options.Dial = dialAddress
+	}
+	out.ctx, out.cancel = context.WithCancel(context.Background())
+	out.names = fakedns.NewNames(o.Sandbox.Names, func(n wire.Name) { out.Report(wire.Event{Name: &n}) })
+	out.answerer = &fakedns.Answerer{Names: out.names, Resolves: out.resolves, Refused: out.refusedName}
+	out.denials.report = func(d sandbox.Denial) { out.Report(wire.Event{Denied: &d}) }
+	return out
+}
+
+func ownAddresses() []netip.Addr {
+	var all []netip.Addr
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			all = append(all, p.Addr())
+		}
+	}
+	return all
+}
+
+// Close ends every connection and returns once nothing is under way.
+func (o *Outlet) Close() {
+	o.mu.Lock()
+	o.closed = true
+	for _, l := range o.live {
+		l.end("the wall was closed")
+	}
+	o.mu.Unlock()
+	o.cancel()
+	o.running.Wait()
+}
+
+// begin counts in what is under way; false when the Outlet is closed.
+func (o *Outlet) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	o.running.Add(1)
+	return true
+}
+
+// Datagram answers one question for a name.
+func (o *Outlet) Datagram(question []byte) []byte { return o.answerer.Answer(question) }
+
+// HostAddress stands for this machine inside.
+func (o *Outlet) HostAddress() netip.Addr {
+	ip, _ := o.names.Address(sandbox.HostName)
+	return ip
+}
+
+// resolves says whether a name may have an address inside. Where a person may be asked, each has one:
+// it is looked up in the world only when the answer is yes.
+func (o *Outlet) resolves(name string) bool {
+	rules := o.current()
+	return rules.Names(name) || rules.Ask && allow.Decide(rules, name, sandbox.DefaultPort).Ask
+}
+
+func (o *Outlet) refusedName(name string) {
+	v := allow.Decide(o.current(), name, sandbox.DefaultPort)
+	if v.Reach != sandbox.Nowhere { // there are too many names
+		v = allow.Verdict{Kind: sandbox.DeniedName, Why: "This server has asked for too many different names."}
+	}
+	o.denials.add(sandbox.Denial{Kind: v.Kind, Host: name, Why: v.Why, Propose: v.Propose})
+}
+
+func (o *Outlet) current() sandbox.Allowlist {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.rules
+}
+
+// Refused is told of what is no TCP.
+func (o *Outlet) Refused(protocol string, to netip.AddrPort) {
+	d := sandbox.Denial{Kind: sandbox.DeniedProtocol, Host: to.Addr().String(), Port: to.Port()}
+	if name, ok := o.names.Name(to.Addr()); ok {
+		d.Host = name
+	}
+	switch {
+	case protocol == "udp" && to.Port() == 53:
+		d.Why = "Names are asked for at " + wire.WallAddress.String() + " only; other name servers are not reached."
+	case protocol == "udp" && to.Port() == 443:
+		d.Why = "HTTP/3 (UDP) does not pass the wall; HTTP/2 and HTTP/1.1 do."
+	default:
+		d.Why = "Only TCP passes the wall, not " + protocol + "."
+	}
+	o.denials.add(d)
+}
+
+// SetRules replaces the rules. Connections that they do not permit are ended before it returns.
+func (o *Outlet) SetRules(rules sandbox.Allowlist) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rules = rules
+	for _, l := range o.live {
+		if !l.once && !l.permitted(rules) {
+			l.end("its permission was revoked")
+		}
+	}
+	for e, q := range o.waiting {
+		if v := allow.Decide(rules, e.Host, e.Port); v.Reach != sandbox.Nowhere || !v.Ask {
+			o.settle(e, q, v.Reach != sandbox.Nowhere, v.Rule)
+		}
+	}
+}
+
+// Answer ends the wait of the connections to one host and port. A no ends open ones, too, that
+// only an answer had let pass.
+func (o *Outlet) Answer(a wire.Answer) {
+	e := sandbox.Endpoint{Host: a.Host, Port: a.Port}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if q := o.waiting[e]; q != nil {
+		o.settle(e, q, a.Allow, a.Rule)
+	}
+	for _, l := range o.live {
+		if !a.Allow && l.once && l.host == e.Host && l.port == e.Port {
+			l.end("its permission was revoked")
+		}
+	}
+}
+
+// settle ends a question. o.mu is held.
+func (o *Outlet) settle(e sandbox.Endpoint, q *question, allowed bool, rule string) {
+	q.allow, q.rule = allowed, rule
+	delete(o.waiting, e)
+	close(q.done)
+}
+
+// maxWaiting bounds the questions of one sandbox, and the connections that wait for them.
+const maxWaiting = 32
+
+// ask waits for a person's answer about a connection, at most for the time there is.
+func (o *Outlet) ask(v allow.Verdict, e sandbox.Endpoint) allow.Verdict {
+	o.mu.Lock()
+	q := o.waiting[e]
+	fresh := q == nil
+	switch {
+	case fresh && len(o.waiting) >= maxWaiting, !fresh && q.count >= maxWaiting:
+		o.mu.Unlock()
+		v.Why += " Too many questions about this server wait already."
+		return v
+	case fresh:
+		q = &question{done: make(chan struct{})}
+		o.waiting[e] = q
+	}
+	q.count++
+	o.mu.Unlock()
+	if fresh {
+		o.Report(wire.Event{Asked: &e})
+	}
+	timer := time.NewTimer(o.wait)
+	defer timer.Stop()
+	select {
+	case <-q.done:
+	case <-timer.C:
+		return o.unanswered(v, e, q)
+	case <-o.ctx.Done():
+		return v
+	}
+	if !q.allow {
+		v.Why += " It was asked about, and not allowed."
+		return v
+	}
+	return allow.Verdict{Reach: sandbox.PublicNet, Rule: q.rule, Ask: true}
+}
+
+// unanswered is the end of one connection's wait; the question ends with the last one.
+func (o *Outlet) unanswered(v allow.Verdict, e sandbox.Endpoint, q *question) allow.Verdict {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if q.count--; q.count == 0 && o.waiting[e] == q {
+		delete(o.waiting, e)
+	}
+	v.Why += " Nobody answered in time whether it may be reached."
+	return v
+}
+
+// Live lists the open connections, oldest first.
+func (o *Outlet) Live() []sandbox.Connection {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []sandbox.Connection
+	for _, l := range o.live {
+		all = append(all, l.now())
+	}
+	slices.SortFunc(all, func(a, b sandbox.Connection) int { return int(a.ID) - int(b.ID) }) //nolint:gosec // they fit
+	return all
+}
