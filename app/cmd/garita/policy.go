@@ -277,7 +277,7 @@ func (c *cli) showPolicy(p api.Policy) {
 }
 
 // reached has a running daemon answer ask, and prints what it said.
-func reached[T any](c *cli, ctx context.Context, asJSON bool, ask func() (T, error), show func(T)) error {
+func reached[T any](ctx context.Context, c *cli, asJSON bool, ask func() (T, error), show func(T)) error {
 	if err := c.reachable(ctx); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (c *cli) policyExplainCommand() *cobra.Command {
 		default:
 			r.Server, r.Tool = args[0], args[1]
 		}
-		return reached(c, cmd.Context(), *asJSON, func() (api.Explanation, error) { return c.client.ExplainPolicy(cmd.Context(), r) }, c.showExplanation)
+		return reached(cmd.Context(), c, *asJSON, func() (api.Explanation, error) { return c.client.ExplainPolicy(cmd.Context(), r) }, c.showExplanation)
 	}
 	return cmd
 }
@@ -92,7 +92,7 @@ func (c *cli) policyReplayCommand() *cobra.Command {
 			text := string(data)
 			r.File, r.Text = file, &text
 		}
-		return reached(c, cmd.Context(), *asJSON, func() (api.Replay, error) { return c.client.ReplayPolicy(cmd.Context(), r) }, c.showReplay)
+		return reached(cmd.Context(), c, *asJSON, func() (api.Replay, error) { return c.client.ReplayPolicy(cmd.Context(), r) }, c.showReplay)
 	}
 	return cmd
 }
@@ -164,7 +164,7 @@ func (c *cli) policyAcceptCommand() *cobra.Command {
 		if err := c.typedPolicy(&a); err != nil {
 			return err
 		}
-		return reached(c, cmd.Context(), *asJSON, func() (api.ProjectPolicy, error) { return c.client.AcceptPolicy(cmd.Context(), a) },
+		return reached(cmd.Context(), c, *asJSON, func() (api.ProjectPolicy, error) { return c.client.AcceptPolicy(cmd.Context(), a) },
 			func(p api.ProjectPolicy) { printTo(c.out, "%s\n", c.style.word(safe(or(p.State, "removed")))) })
 	}
 	return cmd
