@@ -156,7 +156,9 @@ func (d *Daemon) settle(ctx context.Context, peer httpapi.Peer, server string, r
 		}
 	}
 	who := approvals.Principal{UID: peer.UID}
-	intent := event(kind, who, map[string]any{"workspace": w.ID, "agent": d.agentName(w.Principal), "paths": notNil(r.Paths), "phase": "begin"})
+	intent := event(kind, who, map[string]any{
+		"workspace": w.ID, "agent": d.agentName(w.Principal), "paths": notNil(r.Paths), "phase": "begin", "binding": applied(who, w, r).Binding(),
+	})
 	intent.Server = w.Server
 	if _, err := d.db.AppendDurable(ctx, intent); err != nil {
 		return api.ApplyResult{}, fmt.Errorf("nothing is changed without a record: %w: %w", err, errdefs.ErrUnavailable)
@@ -169,6 +171,14 @@ func (d *Daemon) settle(ctx context.Context, peer httpapi.Peer, server string, r
 	}
 	d.events.Publish("workspace", string(w.ID), nil)
 	return api.ApplyResult{Done: apiChanges(done), Left: apiChanges(left)}, err
+}
+
+// applied is the question that a person answers by applying, or discarding, what they were shown.
+func applied(who approvals.Principal, w store.Workspace, r api.ApplyRequest) approvals.Question {
+	return approvals.Question{
+		About:   approvals.Call{Principal: who, Server: w.Server, Workspace: w.ID},
+		Subject: approvals.Subject{Apply: &approvals.Application{Workspace: w.ID, Seen: sandbox.Mark(r.Seen), Paths: r.Paths}},
+	}
 }
 
 // mayDecide says whether a peer may do what only the person may.
