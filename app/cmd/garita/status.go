@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/garita-dev/garita/daemon/api"
@@ -44,6 +46,9 @@ func (c *cli) showStatus(st api.Status) {
 	}
 	f.line("approvals", waiting)
 	f.say("calls today", count(st.CallsToday, "call"))
+	if p := st.Prompts; p.Calls > 0 {
+		f.say("asked", fmt.Sprintf("%.1f of a hundred calls in the last 7 days", p.PerHundred))
+	}
 	engine := st.Engine
 	if st.EngineErr != "" {
 		engine += ": " + st.EngineErr
