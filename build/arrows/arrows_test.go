@@ -8,6 +8,7 @@
 package arrows_test
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -92,6 +93,30 @@ func TestTheDaemonAndTheCommandLineLinkNothingHeavy(t *testing.T) {
 	visit("app/cmd/garita", nil)
 	if !seen["daemon"] || !seen["daemon/api"] {
 		t.Errorf("the walk from app/cmd/garita saw %d packages and not the daemon: it proves nothing", len(seen))
+	}
+}
+
+// What is built into the thin garita links nothing of the daemon's (docs/adr/0008-a-thin-command.md).
+func TestTheThinCommandLinksNoDaemon(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "app/cmd/garita/*.go"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	whole := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch links := bytes.Contains(text, []byte(`"`+module+`/daemon"`)); {
+		case bytes.HasPrefix(text, []byte("//go:build !thin\n")):
+			whole++
+		case links:
+			t.Errorf("%s imports the daemon and is part of the thin command", file)
+		}
+	}
+	if whole == 0 {
+		t.Error("no file is for the whole program alone: this proves nothing")
 	}
 }
 

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/garita-dev/garita/daemon"
 	"github.com/garita-dev/garita/daemon/api"
 )
 
@@ -19,11 +17,7 @@ func (c *cli) daemonCommand() *cobra.Command {
 		Long: "Run the daemon, which holds all authority, until it is told to stop.\nOther commands start it when they need it.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			level := slog.LevelInfo
-			if verbose {
-				level = slog.LevelDebug
-			}
-			return daemon.Run(cmd.Context(), daemon.NewLog(c.err, c.livelyErr, level))
+			return c.runDaemon(cmd.Context(), verbose)
 		},
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log more")
