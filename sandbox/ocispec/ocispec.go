@@ -6,6 +6,7 @@ package ocispec
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -204,6 +205,9 @@ func request(in Input) handoff.Request {
 			r.Dir = in.Image.Dir
 		}
 	}
+	if !in.Launch.Network.Empty() {
+		maps.Copy(env, quickToFail)
+	}
 	for name, value := range in.Launch.Env {
 		env[name] = value
 	}
@@ -215,6 +219,12 @@ func request(in Input) handoff.Request {
 		r.Dir = Home
 	}
 	return r
+}
+
+// quickToFail are for programs that would try again for a minute what the wall has refused: npm does
+// after every error whatever.
+var quickToFail = map[string]string{
+	"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT": "100", "NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT": "1000", "NPM_CONFIG_FETCH_RETRY_FACTOR": "2",
 }
 
 func searchPath(toolchain string) string {

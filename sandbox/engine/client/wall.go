@@ -125,6 +125,9 @@ func (w *Wall) Err() error {
 	}
 }
 
+// Kill ends the wall's process as a crash would.
+func (w *Wall) Kill() error { return w.kill() }
+
 // Close ends the wall and everything under way in it, and returns once its process is gone.
 func (w *Wall) Close() error {
 	_ = w.dialer.Close()
