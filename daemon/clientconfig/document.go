@@ -24,7 +24,8 @@ const maxDepth = 500
 type document struct {
 	text    []byte // UTF-8, without a byte order mark
 	enc     encoding
-	root    *hujson.Object
+	whole   *hujson.Value
+	root    *hujson.Object // of whole
 	key     string         // under which the servers are
 	seen    mark           // the last place whose line was asked for
 	servers *hujson.Object // by the client's names
@@ -49,9 +50,18 @@ func (d *document) line(offset int) int {
 // containers are the keys under which clients keep stdio servers, most used first.
 var containers = []string{"mcpServers", "servers", "context_servers"}
 
-// parse reads JSON with comments and trailing commas. Errors are InvalidArgument, say where, and
-// quote no values.
+// parse reads settings that have servers, as parseWhole does.
 func parse(data []byte) (*document, error) {
+	d, err := parseWhole(data)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.find()
+}
+
+// parseWhole reads JSON with comments and trailing commas. Errors are InvalidArgument, say where, and
+// quote no values.
+func parseWhole(data []byte) (*document, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%d bytes, more than %d: %w", len(data), maxFile, errdefs.ErrInvalidArgument)
 	}
@@ -74,8 +84,8 @@ func parse(data []byte) (*document, error) {
 	if !ok {
 		return nil, fmt.Errorf("not a JSON object: %w", errdefs.ErrInvalidArgument)
 	}
-	d := &document{text: text, enc: enc, root: root}
-	return d, d.find()
+	d := &document{text: text, enc: enc, whole: &value, root: root}
+	return d, d.unique(root, "the file")
 }
 
 // errCut is a file that ends in the middle: perhaps its owner is still writing it.
@@ -145,9 +155,6 @@ func skipComment(text []byte, i int) int {
 
 // find sets where the servers are.
 func (d *document) find() error {
-	if err := d.unique(d.root, "the file"); err != nil {
-		return err
-	}
 	for _, key := range containers {
 		v := member(d.root, key)
 		if v == nil {

@@ -30,6 +30,7 @@ type record struct {
 	Before  string    `json:"before"` // SHA-256 of the file's bytes, hex; the backup is Before + ".bak"
 	After   string    `json:"after"`  // SHA-256 of what we wrote
 	Entries []rewired `json:"entries"`
+	Hooks   bool      `json:"hooks,omitempty"` // hooks were put in, and no entries rewired; Before is "" where there was no file
 }
 
 // rewired is one entry and where it leads now.

@@ -53,6 +53,9 @@ func (im *Importer) Restore(ctx context.Context, client string) ([]Restored, err
 }
 
 func (im *Importer) restore(r record) (Restored, error) {
+	if r.Hooks {
+		return im.restoreHooks(r)
+	}
 	done := Restored{File: r.File, Client: r.Client, Done: true}
 	now, _, err := readAt(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
