@@ -41,10 +41,6 @@ type declaredMount struct {
 	Mode string `yaml:"mode,omitempty"`
 }
 
-type declaredNetwork struct {
-	Allow []string `yaml:"allow"`
-}
-
 type declaredLimits struct {
 	Memory    string  `yaml:"memory,omitempty"`
 	PIDs      int64   `yaml:"pids,omitempty"`

@@ -39,6 +39,7 @@ type canonical struct {
 	StartMS   int64                   `json:"start_ms,omitzero"`
 	Requests  []sandbox.ServerRequest `json:"deny_requests,omitzero"`
 	Allowed   []sandbox.ServerRequest `json:"allow_requests,omitzero"`
+	Network   sandbox.Allowlist       `json:"network,omitzero"`
 }
 
 type canonicalMount struct {
@@ -86,6 +87,9 @@ func (c *canonical) later(s sandbox.Server) {
 	}
 	if len(s.Source.Headers) > 0 {
 		c.Headers = s.Source.Headers
+	}
+	if !s.Spec.Network.Empty() {
+		c.Network = s.Spec.Network
 	}
 	if len(s.Spec.DenyRequests) > 0 {
 		c.Requests = s.Spec.DenyRequests

@@ -28,6 +28,7 @@ func (d *declared) remote() (src sandbox.Source, key string, err error) {
 		{"folders", len(d.Folders) > 0},
 		{"mounts", len(d.Mounts) > 0},
 		{"env", len(d.Env) > 0},
+		{"network", d.reaches()},
 		{"limits", d.Limits.Memory != "" || d.Limits.PIDs != 0 || d.Limits.CPUs != 0},
 	} {
 		if wall.set {
@@ -42,6 +43,12 @@ func (d *declared) remote() (src sandbox.Source, key string, err error) {
 	}
 	headers, err := d.headers()
 	return sandbox.Source{URL: d.URL, Headers: headers}, "headers", err
+}
+
+// reaches says whether hosts are declared.
+func (d *declared) reaches() bool {
+	l, err := d.Network.lower()
+	return err != nil || !l.Empty()
 }
 
 // checkURL takes https, and http to this machine alone: what is sent in the clear can be read and

@@ -168,6 +168,7 @@ func declare(s sandbox.Server) *declared {
 	default:
 		d.Command = s.Source.Command
 	}
+	d.Network = declareNetwork(s.Spec.Network)
 	for _, r := range s.Spec.DenyRequests {
 		d.Requests.Deny = append(d.Requests.Deny, string(r))
 	}

@@ -73,7 +73,6 @@ func (d *declared) refuseLater() (string, error) {
 	}{
 		{"placement", !slices.Contains([]string{"", "dedicated", "external"}, d.Placement), "any placement but dedicated and external"},
 		{"runtime", d.Runtime != "" && d.Runtime != "runc", "any runtime but runc"},
-		{"network", d.Network != nil && len(d.Network.Allow) > 0, "access to a network; until then every host is denied"},
 		{"secrets", len(d.Secrets) > 0, "secrets"},
 		{"exec", d.Exec != nil, "rules for commands"},
 	}
@@ -175,6 +174,9 @@ func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) 
 	}
 	if spec.Env, err = d.env(); err != nil {
 		return spec, "env", err
+	}
+	if spec.Network, err = d.Network.lower(); err != nil {
+		return spec, "network", err
 	}
 	if spec.Limits, err = d.Limits.lower(); err != nil {
 		return spec, "limits", err

@@ -35,9 +35,7 @@ func block(indent, name string, d *declared) []string {
 	w.list("folders", d.Folders)
 	w.mounts(d.Mounts)
 	w.table("env", d.Env)
-	if d.Network != nil {
-		w.add("network: {allow: []}")
-	}
+	w.network(d.Network)
 	w.pairs("limits", []pair{
 		{"memory", scalarOr(d.Limits.Memory)},
 		{"pids", number(float64(d.Limits.PIDs))},
@@ -100,6 +98,30 @@ func (w *writer) nested(key string, lists ...list) {
 			w.add("    - %s", scalar(v))
 		}
 	}
+}
+
+func (w *writer) network(n *declaredNetwork) {
+	switch {
+	case n == nil:
+		return
+	case len(n.Allow)+len(n.LAN)+len(n.Host) == 0 && n.Ask == nil:
+		w.add("network: {allow: []}")
+		return
+	}
+	w.add("network:")
+	inner := writer{indent: w.indent + "  "}
+	inner.list("allow", n.Allow)
+	inner.list("lan", n.LAN)
+	if len(n.Host) > 0 {
+		inner.add("host: [%s]", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(n.Host)), ", "), "[]"))
+	}
+	if n.Localhost {
+		inner.add("localhost: true")
+	}
+	if n.Ask != nil {
+		inner.add("ask: %t", *n.Ask)
+	}
+	w.lines = append(w.lines, inner.lines...)
 }
 
 func (w *writer) mounts(mounts []declaredMount) {
