@@ -3,6 +3,7 @@ import { ApprovalsPage } from "./features/approvals/page";
 import { CallsPage } from "./features/calls/page";
 import { DoctorPage } from "./features/doctor/page";
 import { HomePage } from "./features/home/page";
+import { PolicyPage } from "./features/policy/page";
 import { RecordPage } from "./features/record/page";
 import { ServersPage } from "./features/servers/page";
 import { WorkspacesPage } from "./features/workspaces/page";
@@ -20,18 +21,29 @@ function words<K extends string>(...keys: K[]) {
   };
 }
 
-const root = createRootRoute({ component: Shell, validateSearch: words("review") });
+const root = createRootRoute({ component: Shell, validateSearch: words("review", "group") });
 
 const routes = [
   createRoute({ getParentRoute: () => root, path: "/", component: HomePage }),
   createRoute({ getParentRoute: () => root, path: "/calls", component: CallsPage, validateSearch: words("q", "show", "call") }),
-  createRoute({ getParentRoute: () => root, path: "/approvals", component: ApprovalsPage }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/approvals",
+    component: ApprovalsPage,
+    validateSearch: words("tab", "q", "ended"),
+  }),
   createRoute({ getParentRoute: () => root, path: "/servers", component: ServersPage, validateSearch: words("server", "tab") }),
   createRoute({
     getParentRoute: () => root,
     path: "/workspaces",
     component: WorkspacesPage,
     validateSearch: words("workspace", "file"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/policy",
+    component: PolicyPage,
+    validateSearch: words("tab", "server", "tool", "agent", "arguments", "call", "since"),
   }),
   createRoute({ getParentRoute: () => root, path: "/record", component: RecordPage }),
   createRoute({ getParentRoute: () => root, path: "/doctor", component: DoctorPage }),

@@ -67,10 +67,14 @@ export function touched(e: Event): string[][] {
     case "call":
       return [["calls"], ["call", e.id], ["status"], ["audit"], ["workspaces"], ["diff"]];
     case "approval":
-      return [["approvals"], ["approval", e.id], ["calls"], ["status"], ["audit"]];
+      return [["approvals"], ["approval", e.id], ["groups"], ["expired"], ["calls"], ["status"], ["audit"]];
+    case "grant":
+      return [["grants"], ["audit"]];
+    case "policy":
+      return [["policy"], ["explain"], ["status"], ["audit"]];
     case "server":
     case "session":
-      return [["servers"], ["log"], ["status"], ["audit"]];
+      return [["servers"], ["log"], ["pins"], ["status"], ["audit"]];
     case "workspace":
       return [["workspaces"], ["diff"]];
     case "progress":

@@ -61,6 +61,10 @@ export function post<T>(path: string, body?: unknown): Promise<T> {
   return send<T>("POST", path, body);
 }
 
+export function remove(path: string): Promise<void> {
+  return send<void>("DELETE", path);
+}
+
 /** getText is get with the text of the answer too, for what JSON.parse would lose. */
 export async function getText<T>(path: string): Promise<{ text: string; value: T }> {
   const text = await sendText("GET", path);

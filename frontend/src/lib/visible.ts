@@ -44,12 +44,17 @@ const named: Record<number, string> = {
 const unseen =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
 
-/** split cuts text at what cannot be seen. Tabs pass; line ends pass when multiline. */
+/** split cuts text at what cannot be seen. Tabs pass; line ends pass when multiline. On one line, as
+ * paths and hosts are, letters that pass for others are marked too. */
 export function split(text: string, multiline: boolean): Segment[] {
   const out: Segment[] = [];
+  const alike = multiline ? new Set<number>() : lookalikes(text);
   let plain = "";
+  let at = 0;
   for (const c of text) {
-    if (!unseen.test(c) || c === "\t" || (multiline && c === "\n")) {
+    const masked = alike.has(at);
+    at += c.length;
+    if (!masked && (!unseen.test(c) || c === "\t" || (multiline && c === "\n"))) {
       plain += c;
       continue;
     }
@@ -80,6 +85,7 @@ function describe(c: string): string {
 }
 
 function kind(c: string): string {
+  if (foreignLetter.test(c)) return "LOOK-ALIKE LETTER";
   if (/\p{Cc}/u.test(c)) return "CONTROL CHARACTER";
   if (/\p{Co}/u.test(c)) return "PRIVATE USE";
   if (/\p{Z}/u.test(c)) return "UNUSUAL SPACE";
@@ -88,6 +94,30 @@ function kind(c: string): string {
 
 function code(c: string): string {
   return "U+" + (c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+}
+
+const foreignLetter = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}]/u;
+
+/** lookalikes are where, in words that are Latin otherwise, letters of scripts stand that look like it. */
+function lookalikes(text: string): Set<number> {
+  const found = new Set<number>();
+  if (!foreignLetter.test(text)) return found;
+  for (const word of text.matchAll(/[\p{L}\p{M}\p{N}]+/gu)) {
+    if (!/\p{Script=Latin}/u.test(word[0])) continue;
+    for (let i = 0; i < word[0].length; i++) if (foreignLetter.test(word[0][i]!)) found.add(word.index + i);
+  }
+  return found;
+}
+
+/** ascii writes a word as what it is to a machine: a host as it is looked up, else its letters' numbers. */
+export function ascii(word: string): string {
+  return word.replace(/[^\x20-\x7e]/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** hosts are the addresses in text whose host is not ASCII, with the host as it is looked up. */
+export function hosts(text: string): string[] {
+  const found = text.match(/\bhttps?:\/\/[^\s"'<>/]*[^\s\x00-\x7f"'<>/][^\s"'<>/]*/gu) ?? [];
+  return [...new Set(found.map((url) => (URL.canParse(url) ? new URL(url).host : ascii(url))))];
 }
 
 /** scriptsMixed finds words that mix Latin with letters that look like Latin ones. */

@@ -2,7 +2,8 @@ import { getRouteApi, Outlet, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useStatus } from "@/api/system";
 import { ApprovalDialog } from "@/features/approvals/approval-dialog";
-import { ApprovalsPage } from "@/features/approvals/page";
+import { CompactApprovals } from "@/features/approvals/compact-page";
+import { GroupDialog } from "@/features/approvals/group-dialog";
 import { useT } from "@/lib/i18n";
 import { useMedia } from "@/lib/use-media";
 import { Palette } from "./palette";
@@ -15,7 +16,7 @@ const root = getRouteApi("__root__");
  * which opens over whatever page is there. Very narrow, it shows what waits and nothing else. */
 export function Shell() {
   const t = useT();
-  const { review } = root.useSearch();
+  const { review, group } = root.useSearch();
   const navigate = useNavigate();
   const compact = useMedia("(max-width: 480px)");
   const [searching, setSearching] = useState(false);
@@ -44,7 +45,7 @@ export function Shell() {
       </a>
       {!compact && <Rail search={() => setSearching(true)} />}
       <main id="page" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
-        {compact ? <ApprovalsPage compact /> : <Outlet />}
+        {compact ? <CompactApprovals /> : <Outlet />}
       </main>
       {searching && <Palette close={() => setSearching(false)} />}
       {review && (
@@ -52,6 +53,13 @@ export function Shell() {
           key={review}
           id={review}
           close={() => void navigate({ to: ".", search: (s) => ({ ...s, review: undefined }) })}
+        />
+      )}
+      {group && !review && (
+        <GroupDialog
+          key={group}
+          id={group}
+          close={() => void navigate({ to: ".", search: (s) => ({ ...s, group: undefined }) })}
         />
       )}
     </div>

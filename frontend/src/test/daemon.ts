@@ -1,12 +1,19 @@
 import { vi } from "vitest";
 import type { Event } from "@/api/types";
 import approval from "../../../daemon/api/testdata/approval.json";
+import groups from "../../../daemon/api/testdata/approval-groups.json";
+import toolChange from "../../../daemon/api/testdata/approval-tool.json";
 import approvals from "../../../daemon/api/testdata/approvals.json";
 import audit from "../../../daemon/api/testdata/audit.json";
 import call from "../../../daemon/api/testdata/call.json";
 import calls from "../../../daemon/api/testdata/calls.json";
 import doctor from "../../../daemon/api/testdata/doctor.json";
 import empty from "../../../daemon/api/testdata/empty.json";
+import explanation from "../../../daemon/api/testdata/policy-explanation.json";
+import grants from "../../../daemon/api/testdata/grants.json";
+import pins from "../../../daemon/api/testdata/pins.json";
+import policy from "../../../daemon/api/testdata/policy.json";
+import replay from "../../../daemon/api/testdata/policy-replay.json";
 import hostile from "../../../daemon/api/testdata/approval-hostile.json";
 import problem from "../../../daemon/api/testdata/problem.json";
 import serverLog from "../../../daemon/api/testdata/server-log.json";
@@ -25,11 +32,18 @@ export const fixtures = {
   calls,
   doctor,
   empty,
+  explanation,
+  grants,
+  groups,
   hostile,
+  pins,
+  policy,
   problem,
+  replay,
   serverLog,
   servers,
   status,
+  toolChange,
   verification,
   workspaceDiff,
   workspaces,
@@ -88,11 +102,11 @@ export class FakeDaemon {
   }
 
   private async answer(url: string, init: RequestInit): Promise<Response> {
-    const { pathname } = new URL(url, "http://x");
+    const { pathname, search } = new URL(url, "http://x");
     const path = decodeURIComponent(pathname.replace("/api/v1", ""));
     const body = init.body ? (JSON.parse(init.body as string) as unknown) : undefined;
     this.sent.push({ method: init.method ?? "GET", path, body, headers: new Headers(init.headers) });
-    const reply = this.replies[`${init.method} ${path}`];
+    const reply = this.replies[`${init.method} ${path}${search}`] ?? this.replies[`${init.method} ${path}`];
     const value = typeof reply === "function" ? (reply as (body: unknown) => unknown)(body) : reply;
     if (value instanceof Refusal) return new Response(JSON.stringify(value.body), { status: value.status });
     if (value === undefined) return new Response(JSON.stringify({ title: `no fixture for ${path}` }), { status: 404 });
@@ -120,6 +134,15 @@ export function many(): FakeDaemon {
     "GET /doctor": doctor,
     "GET /calls": calls,
     "GET /approvals": approvals,
+    "GET /approval-groups": [],
+    "GET /expired-approvals": [],
+    "POST /expired-approvals": null,
+    "GET /grants": grants.filter((g) => g.state === "valid"),
+    "GET /grants?all=true": grants,
+    "GET /policy": policy,
+    "POST /policy/explain": explanation,
+    "POST /policy/replay": replay,
+    "GET /servers/files/pins": { ...pins, server: "files" },
     "GET /servers": servers,
     "GET /servers/files/log": serverLog,
     "GET /workspaces": workspaces,
@@ -128,8 +151,10 @@ export function many(): FakeDaemon {
     "GET /audit": audit,
     "POST /audit/verify": verification,
     [`GET /approvals/${hostile.id}`]: hostile,
+    [`GET /approvals/${toolChange.id}`]: toolChange,
   };
   for (const a of approvals) routes[`GET /approvals/${a.id}`] = a;
+  routes[`GET /approvals/${approval.id}`] = approval; // with what can be chosen
   for (const c of calls.calls) routes[`GET /calls/${c.id}`] = c.id === call.id ? call : c;
   return new FakeDaemon(routes);
 }
@@ -141,6 +166,10 @@ export function none(): FakeDaemon {
     "GET /doctor": empty.doctor,
     "GET /calls": empty.calls,
     "GET /approvals": [],
+    "GET /approval-groups": [],
+    "GET /expired-approvals": [],
+    "GET /grants": [],
+    "GET /policy": { ...policy, state: "none", digest: "", problems: [], warnings: [], rules: [], projects: [] },
     "GET /servers": [],
     "GET /workspaces": [],
     "GET /audit": [],
@@ -149,6 +178,6 @@ export function none(): FakeDaemon {
 
 /** broken is a daemon that refuses everything. */
 export function broken(): FakeDaemon {
-  const routes = ["status", "doctor", "calls", "approvals", "servers", "workspaces", "audit"];
+  const routes = ["status", "doctor", "calls", "approvals", "servers", "workspaces", "audit", "grants", "policy"];
   return new FakeDaemon(Object.fromEntries(routes.map((r) => [`GET /${r}`, new Refusal(problem.status, problem)])));
 }

@@ -4,8 +4,14 @@ import { parse, pretty, repeated, type Node } from "@/lib/raw-json";
 import { Foreign } from "./foreign";
 import { ForeignBlock } from "./foreign-block";
 
+interface Props {
+  raw: string;
+  /** Fields that are shown in another way beside it. */
+  except?: string[];
+}
+
 /** Arguments shows what a tool is called with, whole: field by field, or the very text. */
-export function Arguments({ raw }: { raw: string }) {
+export function Arguments({ raw, except = [] }: Props) {
   const t = useT();
   const [asSent, setAsSent] = useState(false);
   const node = useMemo(() => read(raw), [raw]);
@@ -16,16 +22,18 @@ export function Arguments({ raw }: { raw: string }) {
       {asSent || node?.kind !== "object" ? (
         <ForeignBlock text={raw} from="agent" label={t("approval.asSent")} />
       ) : (
-        node.members.map((m, i) => (
-          <ForeignBlock
-            key={i}
-            from="agent"
-            label={<Foreign text={m.key} />}
-            text={m.value.kind === "string" ? m.value.value : pretty(m.value)}
-          />
-        ))
+        node.members
+          .filter((m) => !except.includes(m.key))
+          .map((m, i) => (
+            <ForeignBlock
+              key={i}
+              from="agent"
+              label={<Foreign text={m.key} />}
+              text={m.value.kind === "string" ? m.value.value : pretty(m.value)}
+            />
+          ))
       )}
-      {node?.kind === "object" && (
+      {node?.kind === "object" && except.length === 0 && (
         <button type="button" onClick={() => setAsSent(!asSent)} className="self-start text-sm text-info hover:underline">
           {asSent ? t("approval.asFields") : t("approval.asSent")}
         </button>

@@ -4,6 +4,7 @@ import { count, parse, type Line } from "@/lib/diff";
 import { useT } from "@/lib/i18n";
 import { split } from "@/lib/visible";
 import { Foreign, Segments } from "./foreign";
+import { useUnseen } from "./unseen";
 
 const fold = 400;
 
@@ -21,6 +22,7 @@ export function Diff({ path, unified, note }: Props) {
   const { added, removed } = useMemo(() => count(lines), [lines]);
   const [open, setOpen] = useState(false);
   const shown = open ? lines : lines.slice(0, fold);
+  useUnseen(shown.length < lines.length);
   return (
     <figure
       aria-label={t("diff.label", { path })}

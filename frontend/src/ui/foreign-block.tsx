@@ -1,7 +1,8 @@
 import { useMemo, useState, type ReactNode } from "react";
 import { useLocale, useT } from "@/lib/i18n";
-import { scriptsMixed, split } from "@/lib/visible";
+import { ascii, hosts, scriptsMixed, split } from "@/lib/visible";
 import { Segments } from "./foreign";
+import { useUnseen } from "./unseen";
 
 const fold = 1200;
 
@@ -18,6 +19,8 @@ export function ForeignBlock({ text, from, label }: { text: string; from: "serve
   const segments = useMemo(() => split(shown, true), [shown]);
   const marks = segments.filter((s) => s.mark).length;
   const mixed = useMemo(() => scriptsMixed(shown), [shown]);
+  const looked = useMemo(() => hosts(shown), [shown]);
+  useUnseen(long && !open);
   const size = text.length.toLocaleString(locale);
   return (
     <figure className="m-0 overflow-hidden rounded-lg border border-line bg-sunken">
@@ -30,14 +33,22 @@ export function ForeignBlock({ text, from, label }: { text: string; from: "serve
       <pre className="foreign m-0 px-3 py-2 whitespace-pre-wrap text-ink">
         <Segments segments={segments} />
       </pre>
-      {(marks > 0 || mixed.length > 0 || long) && (
+      {(marks > 0 || mixed.length > 0 || looked.length > 0 || long) && (
         <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-line px-3 py-1 text-sm">
           {marks > 0 && <span className="text-no">{t("common.marks", { n: marks })}</span>}
           {mixed.length > 0 && (
             <span className="text-no">
-              <bdi>{t("common.lookalike", { words: mixed.slice(0, 3).join(", ") })}</bdi>
+              <bdi>
+                {t("common.lookalike", {
+                  words: mixed
+                    .slice(0, 3)
+                    .map((w) => `${w} = ${ascii(w)}`)
+                    .join(", "),
+                })}
+              </bdi>
             </span>
           )}
+          {looked.length > 0 && <span className="text-no">{t("common.host", { host: looked.slice(0, 3).join(", ") })}</span>}
           {long && (
             <button
               type="button"

@@ -7,8 +7,15 @@ import { Icon } from "@/ui/icon";
 import type { Told } from "@/ui/failure";
 
 interface Props {
-  approval: Approval;
+  /** The question, or what stands for several: whose state and answer are shown. */
+  approval: Pick<Approval, "id" | "state" | "by">;
   armed: boolean;
+  /** Whether a part has not been seen: what is approved must have been. */
+  unseen: boolean;
+  /** How far a yes reaches is not known yet, or cannot be. */
+  blocked: boolean;
+  approveWord?: string;
+  denyWord?: string;
   /** Whether what is shown is not what it was when the dialog opened. */
   changed: boolean;
   sending: boolean;
@@ -21,8 +28,9 @@ const button =
 
 /** Actions are the last line of the question. Focus rests on Deny; Approve can be reached only
  * once it has armed. The buttons stay where they are whatever happens to the request. */
-export function Actions({ approval, armed, changed, sending, problem, send }: Props) {
+export function Actions({ approval, armed, unseen, blocked, approveWord, denyWord, changed, sending, problem, send }: Props) {
   const t = useT();
+  const ready = armed && !unseen && !blocked;
   const deny = useRef<HTMLButtonElement>(null);
   const approve = useRef<HTMLButtonElement>(null);
   const pending = approval.state === "pending";
@@ -33,12 +41,12 @@ export function Actions({ approval, armed, changed, sending, problem, send }: Pr
 
   useLayoutEffect(() => {
     const lost = document.activeElement === approve.current || document.activeElement === document.body;
-    if (!armed && lost) deny.current?.focus();
-  }, [armed]);
+    if (!ready && lost) deny.current?.focus();
+  }, [ready]);
 
   useEffect(() => {
     const key = (e: KeyboardEvent) => {
-      if (e.key.toLowerCase() !== "d" || e.ctrlKey || e.metaKey || e.altKey || e.repeat) return;
+      if (e.key.toLowerCase() !== "d" || e.ctrlKey || e.metaKey || e.altKey || e.repeat || writing(e.target)) return;
       e.preventDefault();
       send(false);
     };
@@ -52,11 +60,11 @@ export function Actions({ approval, armed, changed, sending, problem, send }: Pr
   };
 
   return (
-    <div className="shrink-0 border-t border-line px-[22px] pt-3.5 pb-3">
+    <div className="shrink-0 border-t border-line px-[22px] py-3">
       <div className="flex items-center gap-2">
-        <span title={t("approval.scope.body")} className="min-w-0 flex-1 text-ink2">
-          {t("approval.scope")}
-        </span>
+        <div role="status" className="flex min-h-[20px] min-w-0 flex-1 flex-wrap items-center gap-x-3 text-sm text-ink3">
+          <Standing {...{ approval, armed, unseen, changed, sending, problem }} />
+        </div>
         <button
           ref={deny}
           type="button"
@@ -65,27 +73,29 @@ export function Actions({ approval, armed, changed, sending, problem, send }: Pr
           onKeyDown={noRepeat}
           className={cx(button, "border-line2 bg-raised text-ink")}
         >
-          {t("approval.deny")}
+          {denyWord ?? t("approval.deny")}
         </button>
         <button
           ref={approve}
           type="button"
-          disabled={!armed}
+          disabled={!ready}
           onClick={() => send(true)}
           onKeyDown={noRepeat}
           className={cx(button, "border-ink bg-ink text-bg")}
         >
-          {t("approval.approve")}
+          {approveWord ?? t("approval.approve")}
           {pending && !armed && !sending && (
             <span aria-hidden className="absolute inset-x-0 bottom-0 h-[3px] origin-left animate-[arm_700ms_linear] bg-lamp" />
           )}
         </button>
       </div>
-      <div role="status" className="mt-2.5 flex min-h-[20px] items-center gap-3 text-sm text-ink3">
-        <Standing approval={approval} armed={armed} changed={changed} sending={sending} problem={problem} />
-      </div>
     </div>
   );
+}
+
+/** writing says whether a key is meant for a field. */
+function writing(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input:not([type=radio]):not([type=checkbox]), textarea, select");
 }
 
 const ended: Record<string, Key> = {
@@ -97,7 +107,7 @@ const ended: Record<string, Key> = {
   overruled: "approval.overruled",
 };
 
-function Standing({ approval, armed, changed, sending, problem }: Omit<Props, "send">) {
+function Standing({ approval, armed, unseen, changed, sending, problem }: Omit<Props, "send" | "blocked">) {
   const t = useT();
   if (sending) return <span>{t("approval.sending")}</span>;
   const end = ended[approval.state];
@@ -121,13 +131,14 @@ function Standing({ approval, armed, changed, sending, problem }: Omit<Props, "s
   return (
     <>
       {changed && <span className="font-[550] text-wait">{t("approval.changed")}</span>}
+      {unseen && <span className="font-[550] text-ink">{t("approval.unseen")}</span>}
       <span className="flex items-center gap-1.5">
         <Key name="D" /> {t("approval.hint.deny")}
       </span>
       <span className="flex items-center gap-1.5">
         <Key name="Tab" /> {t("approval.hint.tab")}
       </span>
-      <span className="sr-only">{armed ? t("approval.armed") : t("approval.arming")}</span>
+      <span className="sr-only">{armed && !unseen ? t("approval.armed") : t("approval.arming")}</span>
     </>
   );
 }

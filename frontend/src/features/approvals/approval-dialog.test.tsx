@@ -3,9 +3,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { expectAccessible } from "@/test/axe";
 import { fixtures, many, Refusal, type FakeDaemon } from "@/test/daemon";
 import { open } from "@/test/open";
-import { armAfter } from "./use-armed";
+import { armAfter } from "@/lib/use-armed";
 
-const [write, push] = fixtures.approvals as [(typeof fixtures.approvals)[0], (typeof fixtures.approvals)[0]];
+const write = fixtures.approval;
+const push = fixtures.approvals[1]!;
 
 let daemon: FakeDaemon;
 
@@ -38,6 +39,7 @@ describe("the approval dialog", () => {
     const dialog = screen.getByRole("dialog");
     const order = [
       "claude-code wants to change one file",
+      "through files (write_file)",
       "src/auth/session.ts",
       "It stays in the agent's workspace until you apply it.",
       "What changes",
@@ -48,7 +50,7 @@ describe("the approval dialog", () => {
       "14 writes by files this week",
       "Reaches",
       "no host, no secret",
-      "Only this call, once",
+      "Only this call",
       "Deny",
       "Approve",
     ];

@@ -1,41 +1,62 @@
+import type { ReactNode } from "react";
 import type { Approval } from "@/api/types";
-import { useT } from "@/lib/i18n";
-import { Arguments } from "@/ui/arguments";
-import { Diff } from "@/ui/diff";
+import { useT, type Key } from "@/lib/i18n";
+import { Badge } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
 import { Foreign } from "@/ui/foreign";
-import { Section } from "@/ui/section";
 import { Scroll } from "@/ui/scroll";
+import { Section } from "@/ui/section";
+import { Findings } from "./findings";
+import { Subject } from "./subject";
 
 interface Props {
   approval: Approval;
   raw: string | undefined;
   unfolded: boolean;
   unfold: (open: boolean) => void;
+  /** How far a yes reaches; the last that is asked. */
+  children: ReactNode;
 }
 
+const headings: Record<string, Key> = {
+  tool: "approval.heading.tool",
+  network: "approval.heading.network",
+  install: "approval.heading.install",
+  secret: "approval.heading.secret",
+  command: "approval.heading.command",
+};
+
 /** Question is everything a person needs to know before answering, in the order it is asked. */
-export function Question({ approval, raw, unfolded, unfold }: Props) {
+export function Question({ approval, raw, unfolded, unfold, children }: Props) {
   const t = useT();
   const { call, diff } = approval;
+  const label = t(diff ? "approval.changes" : (headings[approval.kind] ?? "approval.heading.call"));
   return (
     // On a low screen all of it scrolls, else only what changes; the answer stays in sight.
     <div className="flex min-h-0 flex-auto flex-col overflow-y-auto">
-      <div className="shrink-0 border-b border-line py-4 pr-12 pl-[22px]">
+      <div className="shrink-0 border-b border-line py-3.5 pr-12 pl-[22px]">
         <h2 id="approval-title" className="m-0 mb-1 text-xl leading-[1.3] font-[640] tracking-[-0.015em] text-pretty">
           <Foreign text={approval.title} />
         </h2>
         <p className="m-0 text-pretty text-ink2">
-          <Foreign text={approval.object} className="font-mono text-sm text-ink" />
-          {" — "}
-          <bdi>{t("approval.through", { server: call.server, tool: call.tool })}</bdi>
-          {". "}
+          {call.tool && (
+            <>
+              <ClassBadge name={call.class} /> <bdi>{t("approval.through", { server: call.server, tool: call.tool })}</bdi>
+              {". "}
+            </>
+          )}
+          {!approval.title.includes(approval.object) && approval.object !== call.tool && (
+            <>
+              <Foreign text={approval.object} className="font-mono text-sm text-ink" />{" "}
+            </>
+          )}
           {approval.stays}
         </p>
       </div>
-      <Scroll label={t("approval.changes")} className="min-h-24 flex-auto">
+      <Findings findings={approval.findings ?? []} />
+      <Scroll label={label} className="min-h-24 flex-auto">
         <Section
-          label={t("approval.changes")}
+          label={label}
           beside={
             diff &&
             raw && (
@@ -51,21 +72,19 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
           }
         >
           <div className="flex flex-col gap-3">
-            {diff && <Diff path={diff.path} unified={diff.unified} note={diff.note} />}
-            {raw && (!diff || unfolded) && <Arguments raw={raw} />}
-            {!raw && <p className="m-0 text-ink3">{t("call.arguments.none")}</p>}
+            <Subject approval={approval} raw={raw} unfolded={unfolded} />
           </div>
         </Section>
       </Scroll>
-      <div className="shrink-0 border-t border-line px-[22px] py-3">
+      <div className="shrink-0 border-t border-line px-[22px] py-2.5">
         <Facts
           facts={[
             [
               t("approval.why"),
               <>
-                {call.reason} <span className="text-ink3">{call.rule}</span>
+                <Foreign text={call.reason} /> <span className="text-ink3">{call.rule}</span>
                 {call.class_why && !call.reason.includes(call.class_why.replace(/\.$/, "")) && (
-                  <span className="block text-ink2">{call.class_why}</span>
+                  <Foreign text={call.class_why} className="block text-ink2" />
                 )}
               </>,
             ],
@@ -74,6 +93,20 @@ export function Question({ approval, raw, unfolded, unfold }: Props) {
           ]}
         />
       </div>
+      {children}
     </div>
+  );
+}
+
+const tones: Record<string, "ok" | "no" | "info" | "plain"> = { read: "ok", write: "info", destroy: "no", execute: "no" };
+const icons = { read: "check", write: "file", destroy: "warn", execute: "warn" } as const;
+
+/** ClassBadge is what a call does, in a word. */
+export function ClassBadge({ name }: { name: string }) {
+  const t = useT();
+  return (
+    <Badge tone={tones[name] ?? "plain"} icon={icons[name as keyof typeof icons] ?? "clock"}>
+      {t(`class.${name}` as Key)}
+    </Badge>
   );
 }

@@ -15,6 +15,7 @@ import { LiveChip } from "@/ui/live-chip";
 import { Page } from "@/ui/page";
 import { CallBars } from "./call-bars";
 import { Card } from "./card";
+import { PromptsView } from "./prompts-view";
 import { RefusedList } from "./refused-list";
 import { RunningList } from "./running-list";
 
@@ -57,7 +58,8 @@ function Welcome() {
 function Glance({ warnings, servers }: { warnings: string[]; servers: Parameters<typeof RunningList>[0]["servers"] }) {
   const t = useT();
   const calls = useCalls().data?.calls ?? [];
-  const today = useStatus().data?.calls_today ?? 0;
+  const status = useStatus().data;
+  const today = status?.calls_today ?? 0;
   return (
     <div className="mx-auto flex max-w-[1040px] flex-col gap-4 px-6 py-6">
       <Waiting />
@@ -87,6 +89,11 @@ function Glance({ warnings, servers }: { warnings: string[]; servers: Parameters
         <Card label={t("home.running")}>
           <RunningList servers={servers} />
         </Card>
+        {status?.prompts && (
+          <Card label={t("home.prompts")}>
+            <PromptsView prompts={status.prompts} />
+          </Card>
+        )}
         <Card label={t("home.recent")}>
           <RefusedList calls={calls} />
         </Card>
@@ -133,6 +140,11 @@ function Waiting() {
           </li>
         ))}
       </ul>
+      {waiting.length > 4 && (
+        <Link to="/approvals" className="text-info no-underline hover:underline">
+          {t("home.more", { n: waiting.length - 4 })}
+        </Link>
+      )}
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { tell } from "@/ui/failure";
 import { Foreign } from "@/ui/foreign";
 import { Panel } from "@/ui/panel";
 import { StateDot } from "@/ui/state-dot";
+import { PinsView } from "./pins-view";
 import { ServerLog } from "./server-log";
 import { ServerOverview } from "./server-overview";
 
@@ -17,9 +18,9 @@ interface Props {
   close: () => void;
 }
 
-const tabs = ["overview", "log"] as const;
+const tabs = ["overview", "pins", "log"] as const;
 
-/** ServerPanel is one server's details and its log, and the button that stops it. */
+/** ServerPanel is one server's details, what it shows of itself, its log, and the button that stops it. */
 export function ServerPanel({ server, tab, setTab, close }: Props) {
   const t = useT();
   const stop = useStopServer();
@@ -71,6 +72,9 @@ export function ServerPanel({ server, tab, setTab, close }: Props) {
         </Tabs.List>
         <Tabs.Content value="overview" tabIndex={-1}>
           <ServerOverview server={server} />
+        </Tabs.Content>
+        <Tabs.Content value="pins" tabIndex={-1}>
+          <PinsView name={server.name} />
         </Tabs.Content>
         <Tabs.Content value="log" tabIndex={-1}>
           <ServerLog name={server.name} />

@@ -1,0 +1,181 @@
+import type { Approval } from "@/api/types";
+import { useCall } from "@/api/calls";
+import { useWorkspaceDiff, useWorkspaces } from "@/api/workspaces";
+import { useT } from "@/lib/i18n";
+import { parse as parseJSON } from "@/lib/raw-json";
+import { Arguments } from "@/ui/arguments";
+import { Bones } from "@/ui/bones";
+import { ChangeList } from "@/ui/change-list";
+import { DefinitionDiff } from "@/ui/definition-diff";
+import { Diff } from "@/ui/diff";
+import { Facts } from "@/ui/facts";
+import { Failure, tell } from "@/ui/failure";
+import { Foreign } from "@/ui/foreign";
+import { Icon } from "@/ui/icon";
+import { Sentence } from "@/ui/sentence";
+
+interface Props {
+  approval: Approval;
+  raw: string | undefined;
+  unfolded: boolean;
+}
+
+/** Subject is what a yes would let happen, whole, by the kind of question. */
+export function Subject({ approval, raw, unfolded }: Props) {
+  if (approval.tool) return <ToolSubject tool={approval.tool} />;
+  if (approval.apply) return <ApplySubject approval={approval} />;
+  if (approval.network) return <NetworkSubject server={approval.call.server} network={approval.network} />;
+  if (approval.install) return <InstallSubject install={approval.install} />;
+  if (approval.secret) return <SecretSubject secret={approval.secret} />;
+  return <CallSubject approval={approval} raw={raw} unfolded={unfolded} />;
+}
+
+/** CallSubject: a foreseen change as a diff, and every argument that the diff does not show. */
+function CallSubject({ approval: { diff }, raw, unfolded }: Props) {
+  const t = useT();
+  if (!raw || raw.replace(/\s/g, "") === "{}") return <p className="m-0 text-ink3">{t("call.arguments.none")}</p>;
+  if (!diff) return <Arguments raw={raw} />;
+  const shown = shownByDiff(raw);
+  const rest = shown && shown.keys.some((k) => !shown.used.includes(k));
+  return (
+    <>
+      <Diff path={diff.path} unified={diff.unified} note={diff.note} />
+      {unfolded || !shown ? (
+        <Arguments raw={raw} />
+      ) : (
+        rest && (
+          <>
+            <p className="m-0 text-sm text-ink3">{t("approval.alsoSent")}</p>
+            <Arguments raw={raw} except={shown.used} />
+          </>
+        )
+      )}
+    </>
+  );
+}
+
+/** shownByDiff names the arguments whose values a foreseen change shows, as the daemon takes them;
+ * undefined where a key stands twice, and nobody knows which one counts. */
+function shownByDiff(raw: string): { keys: string[]; used: string[] } | undefined {
+  const node = parseJSON(raw);
+  if (node.kind !== "object") return undefined;
+  const keys = node.members.map((m) => m.key);
+  if (new Set(keys).size !== keys.length) return undefined;
+  const path = keys.includes("path") ? "path" : "file_path";
+  const content = keys.includes("content") ? "content" : "contents";
+  return { keys, used: [path, content] };
+}
+
+function ToolSubject({ tool }: { tool: NonNullable<Approval["tool"]> }) {
+  const t = useT();
+  return (
+    <>
+      {tool.findings.length > 0 && (
+        <ul aria-label={t("pins.found")} className="m-0 flex list-none flex-col gap-1 p-0">
+          {tool.findings.map((f, i) => (
+            <li key={i} className="flex gap-2 text-no">
+              <Icon name="warn" size={14} className="mt-0.5" />
+              <Foreign text={f} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <DefinitionDiff text={tool.diff ?? ""} name={tool.tool} />
+      <p className="m-0 text-ink2">{t(tool.before ? "approval.tool.changed" : "approval.tool.new")}</p>
+    </>
+  );
+}
+
+/** ApplySubject shows the workspace's changes as they were when it was asked; what came after is not part of it. */
+function ApplySubject({ approval }: { approval: Approval }) {
+  const t = useT();
+  const apply = approval.apply!;
+  const workspace = useWorkspaces().data?.find((w) => w.id === apply.workspace);
+  const diff = useWorkspaceDiff(workspace);
+  const files = (diff.data?.files ?? []).filter((f) => apply.paths.length === 0 || apply.paths.includes(`${f.folder}/${f.path}`));
+  if (diff.isError) return <Failure told={tell(diff.error)} retry={() => void diff.refetch()} />;
+  if (!diff.data && apply.paths.length === 0) return <Bones rows={4} />;
+  return (
+    <>
+      {diff.data && diff.data.seen !== apply.seen && (
+        <p role="status" className="m-0 text-no">
+          {t("approval.apply.later")}
+        </p>
+      )}
+      {files.length === 0 && <ChangeList changes={apply.paths.map((path) => ({ path, kind: "modified" }))} />}
+      {files.map((f) => (
+        <Diff key={`${f.folder}/${f.path}`} path={`${f.folder}/${f.path}`} unified={f.unified} note={f.note} />
+      ))}
+    </>
+  );
+}
+
+function NetworkSubject({ server, network }: { server: string; network: NonNullable<Approval["network"]> }) {
+  const t = useT();
+  const call = useCall(network.call || undefined).data?.call;
+  return (
+    <>
+      <Facts
+        facts={[
+          [t("approval.network.who"), <Foreign key="s" text={server} className="font-mono text-sm" />],
+          [
+            t("approval.network.hosts"),
+            <ul key="h" className="m-0 list-none p-0">
+              {network.hosts.map((h) => (
+                <li key={h}>
+                  <Foreign text={h} className="font-mono text-sm" />
+                </li>
+              ))}
+            </ul>,
+          ],
+          [t("approval.network.call"), call && <Sentence text={call.sentence} />],
+        ]}
+      />
+      <p className="m-0 text-ink2">{t(network.after ? "approval.network.after" : "approval.network.before")}</p>
+    </>
+  );
+}
+
+function InstallSubject({ install }: { install: NonNullable<Approval["install"]> }) {
+  const t = useT();
+  return (
+    <>
+      <Facts
+        facts={[
+          [t("approval.install.package"), <Foreign key="p" text={install.package} className="font-mono text-sm" />],
+          [
+            t("servers.integrity"),
+            install.integrity ? (
+              <Foreign text={install.integrity} className="font-mono text-sm" />
+            ) : (
+              <span className="text-no">{t("approval.install.unknown")}</span>
+            ),
+          ],
+        ]}
+      />
+      <p className="m-0 text-ink2">{t("approval.install.body")}</p>
+    </>
+  );
+}
+
+function SecretSubject({ secret }: { secret: NonNullable<Approval["secret"]> }) {
+  const t = useT();
+  return (
+    <>
+      <Facts
+        facts={[
+          [t("approval.secret.name"), <Foreign key="n" text={secret.secret} className="font-mono text-sm" />],
+          [
+            t("approval.secret.hosts"),
+            secret.hosts.length > 0 ? (
+              <Foreign key="h" text={secret.hosts.join(", ")} className="font-mono text-sm" />
+            ) : (
+              <span className="text-no">{t("approval.secret.anywhere")}</span>
+            ),
+          ],
+        ]}
+      />
+      <p className="m-0 text-ink2">{t("approval.secret.body")}</p>
+    </>
+  );
+}
