@@ -31,6 +31,9 @@ func Make(r approvals.Request, p approvals.Permission, by string, now time.Time)
 		Class: r.Why.Class, Sensitive: c.Sensitive != "", Arguments: p.Arguments,
 		Request: r.ID, By: by, Created: now,
 	}
+	if r.Kind == approvals.KindNetwork {
+		return makeHost(r, g, p, now)
+	}
 	switch p.Scope {
 	case approvals.ScopeSession:
 		g.Session = c.Session
