@@ -67,7 +67,7 @@ func (s *sandboxServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newStream(w)
 	defer out.close()
-	s.serve(r.Context(), request, control, func(e wire.Event) { out.number(counter, e) })
+	s.serve(r.Context(), request, control, counter, func(e wire.Event) { out.number(counter, e) })
 	_ = counter.Close() // nothing reports any more
 }
 
@@ -79,8 +79,8 @@ func (s *stream) number(c *wire.Counter, e wire.Event) {
 	s.send(e)
 }
 
-func (s *sandboxServer) serve(ctx context.Context, request wire.Sandbox, control *net.UnixConn, report func(wire.Event)) {
-	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Report: report, Log: s.log})
+func (s *sandboxServer) serve(ctx context.Context, request wire.Sandbox, control *net.UnixConn, counter *wire.Counter, report func(wire.Event)) {
+	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Report: report, Sent: counter.Send, Log: s.log})
 	if !s.enlist(request.ID, o) {
 		o.Close()
 		report(wire.Event{Failed: "this sandbox has a way out already"})

@@ -144,7 +144,7 @@ type counted struct {
 // Read counts what leaves the sandbox.
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.l.sent.Add(int64(n))
+	c.l.wentOut(n)
 	return n, err
 }
 

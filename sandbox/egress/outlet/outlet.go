@@ -39,6 +39,8 @@ type Options struct {
 	Resolver Resolver
 	// Report is told what happens, before it has an effect inside. It may block, but not call back.
 	Report func(wire.Event)
+	// Sent is told of bytes that leave the sandbox; it may be nil.
+	Sent func(n int)
 	// Own lists this machine's addresses; nil asks the kernel.
 	Own func() []netip.Addr
 	// Dial connects to an address that has been checked; nil dials.
@@ -62,7 +64,8 @@ type Outlet struct {
 	rules   sandbox.Allowlist
 	waiting map[sandbox.Endpoint]*question
 	live    map[uint64]*live
-	last    uint64 // connection
+	last    uint64                         // connection
+	passes  map[sandbox.Endpoint]time.Time // answers that came when nothing waited any more, and until when they count
 }
 
 // question is what waits for a person.
@@ -81,7 +84,10 @@ const defaultWait = 30 * time.Second
 func New(o Options) *Outlet {
 	out := &Outlet{
 		Options: o, rules: o.Sandbox.Rules, wait: time.Duration(o.Sandbox.WaitMS) * time.Millisecond,
-		waiting: map[sandbox.Endpoint]*question{}, live: map[uint64]*live{},
+		waiting: map[sandbox.Endpoint]*question{}, live: map[uint64]*live{}, passes: map[sandbox.Endpoint]time.Time{},
+	}
+	if out.Options.Sent == nil {
+		out.Options.Sent = func(int) {}
 	}
 	if out.wait <= 0 {
 		out.wait = defaultWait
@@ -206,8 +212,12 @@ func (o *Outlet) Answer(a wire.Answer) {
 	e := sandbox.Endpoint{Host: a.Host, Port: a.Port}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if q := o.waiting[e]; q != nil {
+	delete(o.passes, e)
+	switch q := o.waiting[e]; {
+	case q != nil:
 		o.settle(e, q, a.Allow, a.Rule)
+	case a.Allow && len(o.passes) < maxWaiting:
+		o.passes[e] = time.Now().Add(passTime)
 	}
 	for _, l := range o.live {
 		if !a.Allow && l.once && l.host == e.Host && l.port == e.Port {
@@ -223,6 +233,16 @@ func (o *Outlet) settle(e sandbox.Endpoint, q *question, allowed bool, rule stri
 	close(q.done)
 }
 
+// passTime is how long a yes that came too late is good for the next connection.
+const passTime = 5 * time.Minute
+
+// late takes the yes that came when nobody waited for it any more. o.mu is held.
+func (o *Outlet) late(e sandbox.Endpoint) bool {
+	until, there := o.passes[e]
+	delete(o.passes, e)
+	return there && time.Now().Before(until)
+}
+
 // maxWaiting bounds the questions of one sandbox, and the connections that wait for them.
 const maxWaiting = 32
 
@@ -232,6 +252,9 @@ func (o *Outlet) ask(v allow.Verdict, e sandbox.Endpoint) allow.Verdict {
 	q := o.waiting[e]
 	fresh := q == nil
 	switch {
+	case o.late(e):
+		o.mu.Unlock()
+		return allow.Verdict{Reach: sandbox.PublicNet, Rule: "a person's late answer", Ask: true}
 	case fresh && len(o.waiting) >= maxWaiting, !fresh && q.count >= maxWaiting:
 		o.mu.Unlock()
 		v.Why += " Too many questions about this server wait already."

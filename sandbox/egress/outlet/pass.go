@@ -21,6 +21,7 @@ type live struct {
 	address        netip.AddrPort
 	opened         time.Time
 	sent, received atomic.Int64
+	left           func(int) // told of bytes that leave
 	greeting       *greeting // nil where nothing is looked at
 
 	mu      sync.Mutex // guards the fields below
@@ -75,7 +76,7 @@ func (l *live) now() sandbox.Connection {
 // pass accepts a permitted connection and serves it to its end. It is reported before the sandbox can
 // say a word on it.
 func (o *Outlet) pass(p passage, c Incoming, outside net.Conn) {
-	l := &live{passage: p, opened: time.Now().UTC(), outside: outside}
+	l := &live{passage: p, opened: time.Now().UTC(), outside: outside, left: o.Sent}
 	if at, err := netip.ParseAddrPort(outside.RemoteAddr().String()); err == nil {
 		l.address = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 	}

@@ -26,10 +26,17 @@ func splice(l *live, inside, outside net.Conn) {
 			l.greeting.carryOn()
 			return
 		}
-		l.finish(inside, pump(inside, outside, &l.received))
+		l.finish(inside, pump(inside, outside, l.cameIn))
 	}()
-	l.finish(outside, pump(outside, inside, &l.sent))
+	l.finish(outside, pump(outside, inside, l.wentOut))
 	<-answered
+}
+
+func (l *live) cameIn(n int) { l.received.Add(int64(n)) }
+
+func (l *live) wentOut(n int) {
+	l.sent.Add(int64(n))
+	l.left(n)
 }
 
 // finish ends one direction: the other side is told that no more comes, or that all is over.
@@ -45,9 +52,9 @@ func (l *live) finish(to net.Conn, err error) {
 	_ = to.Close()
 }
 
-// pump copies until src ends, and counts in n. A busy direction gets a large buffer, and gives it
+// pump copies until src ends, and counts. A busy direction gets a large buffer, and gives it
 // back when it becomes quiet.
-func pump(dst io.Writer, src io.Reader, n *atomic.Int64) error {
+func pump(dst io.Writer, src io.Reader, count func(int)) error {
 	small := make([]byte, smallBuffer)
 	buf := small
 	var large *[]byte
@@ -58,7 +65,7 @@ func pump(dst io.Writer, src io.Reader, n *atomic.Int64) error {
 	}()
 	for {
 		k, err := src.Read(buf)
-		n.Add(int64(k))
+		count(k)
 		if k > 0 {
 			if _, werr := dst.Write(buf[:k]); werr != nil {
 				return werr
@@ -141,6 +148,6 @@ func (g *greeting) nothing() bool {
 func (g *greeting) carryOn() {
 	g.halt()
 	if !g.over {
-		g.l.finish(g.inside, pump(g.inside, g.outside, &g.l.received))
+		g.l.finish(g.inside, pump(g.inside, g.outside, g.l.cameIn))
 	}
 }

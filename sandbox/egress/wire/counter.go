@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Counter is a number that the wall and the daemon share: how many events of a sandbox have
-// happened. The wall counts before a connection passes, so the daemon knows without asking whether
-// it has heard of everything that a call has done.
+// Counter is two numbers that the wall and the daemon share: how many events of a sandbox have
+// happened, and how many bytes it has sent out. The wall counts events before they take effect, so
+// the daemon knows without asking whether it has heard of everything that a call has done.
 type Counter struct {
 	file   *os.File
 	memory []byte
@@ -59,6 +59,14 @@ func (c *Counter) Add() uint64 { return c.value().Add(1) }
 
 // Now is the count.
 func (c *Counter) Now() uint64 { return c.value().Load() }
+
+func (c *Counter) sent() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&c.memory[64])) } //nolint:gosec // a line of its own
+
+// Send counts n bytes that leave the sandbox.
+func (c *Counter) Send(n int) { c.sent().Add(uint64(n)) } //nolint:gosec // never negative
+
+// Sent is how many bytes have left the sandbox.
+func (c *Counter) Sent() uint64 { return c.sent().Load() }
 
 // Close gives the memory back; no other method may be called afterwards.
 func (c *Counter) Close() error {

@@ -38,10 +38,11 @@ type WayOut struct {
 	stop    func()
 	read    sync.WaitGroup
 
-	mu    sync.Mutex // guards the fields below
-	heard uint64
-	more  chan struct{} // closed and replaced when something is heard
-	over  bool
+	mu     sync.Mutex // guards the fields below
+	heard  uint64
+	more   chan struct{} // closed and replaced when something is heard
+	over   bool
+	closed bool
 }
 
 // OpenWayOut makes the wall ready for a sandbox. seen is called for each event, from one goroutine,
@@ -118,6 +119,16 @@ func (o *WayOut) Caught(ctx context.Context) error {
 	return nil
 }
 
+// Sent is how many bytes have left the sandbox so far.
+func (o *WayOut) Sent() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0
+	}
+	return o.counter.Sent()
+}
+
 // SetRules replaces the rules; connections that they do not permit have been ended when it returns.
 func (o *WayOut) SetRules(ctx context.Context, l sandbox.Allowlist) error {
 	return o.wall.tell(ctx, wire.RulesPath, wire.Rules{ID: o.id, Rules: l})
@@ -135,6 +146,10 @@ func (o *WayOut) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
+	if o.closed {
+		return nil
+	}
+	o.closed = true
 	_ = o.counter.Close()
 	return o.File.Close()
 }
