@@ -25,16 +25,17 @@ func NewLog(to io.Writer, terminal bool, level slog.Level) *slog.Logger {
 
 // cleanAttr makes what is logged fit to be kept.
 func cleanAttr(_ []string, a slog.Attr) slog.Attr {
-	switch v := a.Value.Resolve(); v.Kind() {
-	case slog.KindString:
+	value := a.Value.Resolve()
+	if value.Kind() != slog.KindString && value.Kind() != slog.KindAny {
+		return a // numbers and times
+	}
+	switch v := value.Any().(type) {
+	case string:
+		return slog.String(a.Key, cleanText(v))
+	case error:
+		return slog.String(a.Key, cleanText(v.Error()))
+	case interface{ String() string }:
 		return slog.String(a.Key, cleanText(v.String()))
-	case slog.KindAny:
-		if err, ok := v.Any().(error); ok {
-			return slog.String(a.Key, cleanText(err.Error()))
-		}
-		if s, ok := v.Any().(interface{ String() string }); ok {
-			return slog.String(a.Key, cleanText(s.String()))
-		}
 	}
 	return a
 }

@@ -66,21 +66,20 @@ func problem(file string, err error) error {
 
 // inWords says what a YAML author calls values of t.
 func inWords(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
+	if t.Kind() == reflect.Pointer {
 		return inWords(t.Elem())
-	case reflect.Map, reflect.Struct:
-		return "a mapping"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
-		return "a number"
-	case reflect.String:
-		return "text"
+	}
+	if words, ok := kindWords[t.Kind()]; ok {
+		return words
 	}
 	return "another value"
+}
+
+var kindWords = map[reflect.Kind]string{
+	reflect.Map: "a mapping", reflect.Struct: "a mapping",
+	reflect.Slice: "a list", reflect.Array: "a list",
+	reflect.Bool: "true or false", reflect.String: "text",
+	reflect.Int: "a number", reflect.Int64: "a number", reflect.Uint64: "a number", reflect.Float64: "a number",
 }
 
 // lines finds where keys stand in a file that has been decoded.
