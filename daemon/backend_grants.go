@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,6 +121,7 @@ func (d *Daemon) RevokeGrant(ctx context.Context, peer httpapi.Peer, id string) 
 	if !peer.Page {
 		by = fmt.Sprintf("cli pid %d", peer.PID)
 	}
+	defer d.ways.refresh(ctx)
 	return named(d.gate.Revoke(ctx, approvals.GrantID(id), by), "grant in force with the ID", id, "garita grants list")
 }
 
@@ -241,6 +243,10 @@ func withSubject(a api.Approval, r approvals.Request) api.Approval {
 		a.Apply = &api.Application{Workspace: string(s.Apply.Workspace), Seen: string(s.Apply.Seen), Paths: notNil(s.Apply.Paths)}
 	case s.Network != nil:
 		a.Network = &api.NetworkAccess{Hosts: notNil(s.Network.Hosts), Call: string(s.Network.Call), After: s.Network.After}
+		a.Object = strings.Join(s.Network.Hosts, ", ")
+		if !s.Network.After {
+			a.Title = fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
+		}
 	case s.Install != nil:
 		a.Install = &api.Installation{Package: s.Install.Package, Integrity: s.Install.Integrity}
 		a.Object = s.Install.Package

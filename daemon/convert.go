@@ -99,7 +99,7 @@ func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before str
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
 		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
-		Reaches: reaches(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{}, Findings: findings(r.Call),
+		Reaches: d.within(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{}, Findings: findings(r.Call),
 	}
 	if !r.Answered.IsZero() {
 		a.Answered = &r.Answered
@@ -177,16 +177,29 @@ func bounded(s string) string {
 func stays(c approvals.Call) string {
 	switch {
 	case c.External:
+	case hooks.Ours(c) && c.Class == approvals.Read:
+		return "It runs in the agent itself, outside of Garita's walls."
+	case hooks.Ours(c):
+		return "It runs in the agent itself, with your rights and outside of Garita's walls: nothing of it is kept back."
 		return "It runs outside of Garita's walls: what it does there cannot be kept back or taken back."
 	case c.Mode == sandbox.Direct:
 		return "It changes your files at once."
 	case c.Mode == sandbox.ReadOnly || c.Mode == sandbox.None || c.Workspace == "":
-		return "It stays in the sandbox, which has no files of yours to write and no network."
+		return "It stays in the sandbox, which has no files of yours to write and reaches no host that is not listed."
 	}
 	return "It stays in the agent's workspace until you apply it."
 }
 
 // reaches says what of the world a call can get at.
+// within is reaches for a server that may reach hosts.
+func (d *Daemon) within(c approvals.Call) string {
+	s, known := d.config.Server(c.Server)
+	if !known || c.External || s.Spec.Network.Empty() {
+		return reaches(c)
+	}
+	return hostsInWords(s.Spec.Network) + "; no secret"
+}
+
 func reaches(c approvals.Call) string {
 	if c.External {
 		return "whatever the server reaches where it runs; the arguments are sent there"

@@ -48,6 +48,7 @@ type Daemon struct {
 	engine     *engine
 	pins       *pinned
 	effects    *effects
+	ways       *ways
 	supervisor *supervisor.Supervisor
 	traces     *trace.Log
 	importer   *clientconfig.Importer
@@ -126,6 +127,8 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.running, d.stop = context.WithCancel(ctx)
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
 	d.pins = newPinned(d)
+	d.ways = newWays(d)
+	d.engine.ways = d.ways
 	d.gate = gate.New(gate.Options{
 		Log: gateLog{d}, Standings: standings{d}, Policy: d.policies.policy, Grants: permitted, Wait: settings.Settings().Approvals.Wait,
 		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },
@@ -179,6 +182,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	d.sessions.Wait()
 	d.pins.asking.Wait()
 	d.logins.Close()
+	d.ways.asking.Wait()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))
@@ -225,6 +229,7 @@ func (d *Daemon) noteSettings(problem error) {
 	}
 	d.pins.reload()
 	d.events.Publish("status", "", nil)
+	d.ways.refresh(d.running)
 }
 
 // lock makes sure that one daemon serves one home.

@@ -35,6 +35,8 @@ type engine struct {
 	home    string // the user's
 	log     *slog.Logger
 	changed func() // told when there is an engine, or none any more
+	ways    *ways
+	ending  sync.WaitGroup // sandboxes with a way out, until they have ended
 
 	mu      sync.Mutex // guards the fields below
 	current *client.Engine
@@ -102,6 +104,7 @@ func (e *engine) once(ctx context.Context) error {
 				return err
 			}
 		case <-ctx.Done():
+			e.ways.reconnect(ctx, running, wall)
 			return nil
 		}
 	}
@@ -177,11 +180,27 @@ func (e *engine) state() engineState {
 
 // Start implements sandbox.Runtime.
 func (e *engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
-	running, _, err := e.get(ctx)
+	running, wall, err := e.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return running.Start(ctx, l, io)
+	if l.Network.Empty() {
+		return running.Start(ctx, l, io)
+	}
+	way, err := e.ways.begin(ctx, wall, l)
+	if err != nil {
+		return nil, err
+	}
+	i, err := running.StartNetworked(ctx, l, io, way.current().File)
+	if err != nil {
+		way.close()
+		return nil, err
+	}
+	e.ending.Go(func() {
+		defer way.close()
+		_, _ = i.Wait(context.Background()) // it ends with the engine at the latest
+	})
+	return i, nil
 }
 
 // Install implements sandbox.Installer: the engine installs in a sandbox whose only neighbor is

@@ -27,7 +27,9 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 		Volume: volume(v),
 	}
 	return func(ctx context.Context) (gateway.Upstream, error) {
-		i, err := d.supervisor.Start(ctx, v.server, supervisor.NewInstanceID(), owner)
+		id := supervisor.NewInstanceID()
+		defer d.ways.expect(id, o)()
+		i, err := d.supervisor.Start(ctx, v.server, id, owner)
 		if err != nil {
 			return nil, err
 		}

@@ -127,7 +127,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	last := &lastStart{}
 	o := gateway.Options{
 		ID: approvals.SessionID("s" + random()), Principal: v.principal, Server: v.server, Spec: spec,
-		Once: v.once, Patience: v.patience, Over: v.over, Gate: d.gate, Effects: d.effects, Log: callLog{d}, Describe: d.describes(v.server),
+		Once: v.once, Patience: v.patience, Over: v.over, Gate: d.gate, Effects: withWall{d.effects, d.ways}, Log: callLog{d}, Describe: d.describes(v.server),
 		Allow: v.tools, Admit: d.admission(v), Eras: d.erasOf(spec, v.server),
 		Tools:   func(t []protocol.ToolDefinition) { d.noteTools(v.server.Name, t) },
 		Trouble: func() string { return d.trouble(v.server.Name, last.Load()) }, Logger: d.log,

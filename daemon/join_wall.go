@@ -1,0 +1,282 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/grants"
+	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
+	"github.com/garita-dev/garita/store"
+)
+
+// The kinds of event of the wall.
+const (
+	networkOpened store.Kind = "network.opened" // a connection was let through
+	networkEnded  store.Kind = "network.ended"  // with the bytes that passed on it
+	networkDenied store.Kind = "network.denied" // something was refused
+)
+
+// wallWait is how long a connection to a host that is not listed waits for a person.
+const wallWait = 30 * time.Second
+
+// ways are the ways out of the sandboxes that run: what each may reach, what it does reach and for
+// which calls, and what it was refused.
+type ways struct {
+	d      *Daemon
+	host   client.NetworkHost // zero but in tests
+	asking sync.WaitGroup
+
+	mu    sync.Mutex // guards the fields below
+	whose map[sandbox.InstanceID]gateway.Options
+	open  map[sandbox.InstanceID]*way
+	tried map[sandbox.ServerName][]tried
+}
+
+// way is one sandbox's.
+type way struct {
+	all     *ways
+	launch  sandbox.Launch
+	session gateway.Options // whose sandbox it is: ID, Principal, Spec
+	over    chan struct{}   // closed when it has ended
+
+	mu      sync.Mutex // guards the fields below
+	out     *client.WayOut
+	names   []client.GivenName
+	live    map[uint64]sandbox.Connection
+	calls   map[approvals.CallID]*wallWatch
+	asked   map[sandbox.Endpoint]bool
+	refused map[sandbox.Endpoint]time.Time
+}
+
+func newWays(d *Daemon) *ways {
+	return &ways{
+		d: d, whose: map[sandbox.InstanceID]gateway.Options{}, open: map[sandbox.InstanceID]*way{}, tried: map[sandbox.ServerName][]tried{},
+	}
+}
+
+// expect says whose the sandbox id will be; forget says that it is none any more.
+func (w *ways) expect(id sandbox.InstanceID, o gateway.Options) (forget func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.whose[id] = o
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.whose, id)
+	}
+}
+
+// begin makes the wall ready for a sandbox that is about to start.
+func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (*way, error) {
+	w.mu.Lock()
+	one := &way{
+		all: w, launch: l, session: w.whose[l.ID], over: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
+		asked: map[sandbox.Endpoint]bool{}, refused: map[sandbox.Endpoint]time.Time{},
+	}
+	w.mu.Unlock()
+	if err := one.connect(ctx, wall); err != nil {
+		return nil, fmt.Errorf("open a way out for %s: %w", l.Server, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[l.ID] = one
+	return one, nil
+}
+
+// connect opens the way by one life of the wall.
+func (o *way) connect(ctx context.Context, wall *client.Wall) error {
+	o.mu.Lock()
+	names := slices.Clone(o.names)
+	o.mu.Unlock()
+	out, err := wall.OpenWayOut(ctx, client.Sandbox{
+		ID: o.launch.ID, Rules: o.rules(), Names: names, WaitMS: wallWait.Milliseconds(), Closed: o.all.d.ownPorts(), Host: o.all.host,
+	}, o.see)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	old := o.out
+	o.out, o.live = out, map[uint64]sandbox.Connection{}
+	o.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
+	return nil
+}
+
+// close ends the way, once its sandbox has ended.
+func (o *way) close() {
+	o.all.mu.Lock()
+	delete(o.all.open, o.launch.ID)
+	o.all.mu.Unlock()
+	close(o.over)
+	_ = o.current().Close()
+	o.all.d.events.Publish("network", string(o.launch.Server), nil)
+}
+
+func (o *way) current() *client.WayOut {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out
+}
+
+// reconnect gives every running sandbox to a new life of the wall.
+func (w *ways) reconnect(ctx context.Context, running *client.Engine, wall *client.Wall) {
+	for _, o := range w.all() {
+		err := o.connect(ctx, wall)
+		if err == nil {
+			err = running.Reconnect(ctx, o.launch.ID, o.current().File)
+		}
+		if err != nil && ctx.Err() == nil {
+			w.d.log.Error("a sandbox has lost its network", "server", o.launch.Server, "err", err)
+		}
+	}
+}
+
+func (w *ways) all() []*way {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []*way
+	for _, o := range w.open {
+		list = append(list, o)
+	}
+	return list
+}
+
+func (w *ways) of(id sandbox.InstanceID) *way {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.open[id]
+}
+
+// refresh puts the rules in force as they are now; connections that they do not permit end.
+func (w *ways) refresh(ctx context.Context) {
+	for _, o := range w.all() {
+		if err := o.current().SetRules(ctx, o.rules()); err != nil && ctx.Err() == nil {
+			w.d.log.Warn("the wall was not told of a change", "server", o.launch.Server, "err", err)
+		}
+		w.d.events.Publish("network", string(o.launch.Server), nil)
+	}
+}
+
+// rules are what is declared now, and what the person has permitted beyond it.
+func (o *way) rules() sandbox.Allowlist {
+	l := o.launch.Network
+	if s, ok := o.all.d.config.Server(o.launch.Server); ok {
+		l = s.Spec.Network
+		l.Localhost, l.HostPorts = o.launch.Network.Localhost, slices.Clone(l.HostPorts)
+	}
+	l.Endpoints = slices.Clone(l.Endpoints)
+	for _, g := range o.all.d.gate.Grants() {
+		if e, ok := o.granted(g, time.Now()); ok && !slices.Contains(l.Endpoints, e) {
+			l.Endpoints = append(l.Endpoints, e)
+		}
+	}
+	return l
+}
+
+// granted is the host that g lets this sandbox reach.
+func (o *way) granted(g approvals.Grant, now time.Time) (sandbox.Endpoint, bool) {
+	host := grants.Host(g)
+	switch {
+	case host == "", ended(g, now), g.Server != o.launch.Server, g.Principal != o.session.Principal, g.Spec != o.session.Spec:
+		return sandbox.Endpoint{}, false
+	case g.Scope == approvals.ScopeSession && g.Session != o.session.ID:
+		return sandbox.Endpoint{}, false
+	}
+	e, err := sandbox.ParseEndpoint(host)
+	return e, err == nil
+}
+
+// see is told what happens at the way out, one event after the other.
+func (o *way) see(e client.NetworkEvent) {
+	switch {
+	case e.Name != nil:
+		o.mu.Lock()
+		o.names = append(o.names, *e.Name)
+		o.mu.Unlock()
+	case e.Opened != nil:
+		o.opened(*e.Opened)
+	case e.Ended != nil:
+		o.ended(*e.Ended)
+	case e.Denied != nil:
+		o.denied(*e.Denied)
+	case e.Asked != nil:
+		o.ask(*e.Asked)
+	case e.Failed != "":
+		o.all.d.log.Error("a sandbox's network has failed", "server", o.launch.Server, "err", e.Failed)
+	}
+}
+
+func (o *way) opened(c sandbox.Connection) {
+	o.mu.Lock()
+	o.live[c.ID] = c
+	calls := o.inFlight()
+	for _, w := range o.calls {
+		w.reached(endpointOf(c))
+	}
+	o.mu.Unlock()
+	o.record(networkOpened, map[string]any{"connection": c.ID, "host": c.Host, "port": c.Port, "address": c.Address.String(), "rule": c.Rule, "calls": calls})
+}
+
+func (o *way) ended(c sandbox.Connection) {
+	o.mu.Lock()
+	delete(o.live, c.ID)
+	calls := o.inFlight()
+	o.mu.Unlock()
+	o.record(networkEnded, map[string]any{"connection": c.ID, "host": c.Host, "port": c.Port, "sent": c.Sent, "received": c.Received, "why": c.Why, "calls": calls})
+}
+
+func (o *way) denied(n sandbox.Denial) {
+	o.mu.Lock()
+	calls := o.inFlight()
+	o.mu.Unlock()
+	o.all.collect(o.launch.Server, n)
+	o.record(networkDenied, map[string]any{
+		"denied": n.Kind, "host": n.Host, "port": n.Port, "address": n.Address, "why": n.Why, "propose": n.Propose, "count": n.Count, "calls": calls,
+	})
+}
+
+// inFlight are the calls under way, in order. o.mu is held.
+func (o *way) inFlight() []approvals.CallID {
+	ids := make([]approvals.CallID, 0, len(o.calls))
+	for id := range o.calls {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (o *way) record(kind store.Kind, body map[string]any) {
+	body["sandbox"] = o.launch.ID
+	e := event(kind, o.session.Principal, body)
+	e.Session, e.Server = o.session.ID, o.launch.Server
+	if ids, ok := body["calls"].([]approvals.CallID); ok && len(ids) == 1 {
+		e.Call = ids[0]
+	}
+	if _, err := o.all.d.db.Append(context.Background(), e); err != nil {
+		o.all.d.log.Error("cannot record what a sandbox reached", "server", o.launch.Server, "err", err)
+	}
+	o.all.d.events.Publish("network", string(o.launch.Server), nil)
+}
+
+func endpointOf(c sandbox.Connection) string {
+	return sandbox.Endpoint{Host: c.Host, Port: c.Port}.String()
+}
+
+// ownPorts are Garita's own on loopback, which no sandbox reaches.
+func (d *Daemon) ownPorts() []uint16 {
+	var ports []uint16
+	for _, at := range []string{d.page, d.doorAt} {
+		if p := portOf(at); p != 0 {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}

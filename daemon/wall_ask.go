@@ -1,0 +1,164 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// noAgain is how long a no to a host is an answer to the next connection, too.
+const noAgain = 10 * time.Minute
+
+// ask puts a host that is not listed to a person, while the connection waits at the wall. It does not
+// wait. An answer that comes when the connection has given up is good for the next one.
+func (o *way) ask(e sandbox.Endpoint) {
+	o.mu.Lock()
+	asked, refused := o.asked[e], time.Since(o.refused[e]) < noAgain
+	if !asked && !refused {
+		o.asked[e] = true
+	}
+	q := o.question(e)
+	o.mu.Unlock()
+	running := o.all.d.running
+	switch {
+	case running.Err() != nil || asked:
+		return
+	case refused:
+		o.all.asking.Go(func() { o.answer(running, e, false, "") })
+		return
+	}
+	o.all.asking.Go(func() {
+		ctx, cancel := context.WithCancel(running)
+		defer cancel()
+		defer o.untilClosed(cancel)()
+		d, err := o.all.d.gate.Ask(ctx, q)
+		o.mu.Lock()
+		delete(o.asked, e)
+		if d.Outcome == approvals.Denied {
+			o.refused[e] = time.Now()
+		}
+		o.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
+		}
+		if d.Allowed() {
+			o.all.refresh(ctx) // it may be remembered
+		}
+		o.answer(ctx, e, d.Allowed(), "approved by "+d.By)
+	})
+}
+
+// untilClosed calls cancel when the sandbox has ended.
+func (o *way) untilClosed(cancel func()) (stop func()) {
+	over, watched := o.over, make(chan struct{})
+	o.all.asking.Go(func() {
+		select {
+		case <-over:
+			cancel()
+		case <-watched:
+		}
+	})
+	return func() { close(watched) }
+}
+
+func (o *way) answer(ctx context.Context, e sandbox.Endpoint, allow bool, rule string) {
+	if err := o.current().Answer(ctx, e, allow, rule); err != nil && ctx.Err() == nil {
+		o.all.d.log.Warn("the wall was not told of an answer", "server", o.launch.Server, "err", err)
+	}
+}
+
+// question is about one host. o.mu is held.
+func (o *way) question(e sandbox.Endpoint) approvals.Question {
+	calls := o.inFlight()
+	subject := &approvals.NetworkAccess{Hosts: []string{e.String()}}
+	during := "while no call was under way"
+	switch len(calls) {
+	case 0:
+	case 1:
+		subject.Call, during = calls[0], "in a call"
+	default:
+		during = fmt.Sprintf("while %d calls were under way", len(calls))
+	}
+	return approvals.Question{
+		About: approvals.Call{
+			Session: o.session.ID, Principal: o.session.Principal, Server: o.launch.Server, Spec: o.session.Spec, Instance: o.launch.ID,
+			Class: approvals.Write, Sentence: "reach " + e.String(), At: time.Now().UTC(),
+		},
+		Subject: approvals.Subject{Network: subject},
+		Why: approvals.Decision{
+			Effect: approvals.Ask, Class: approvals.Write, Rule: "the wall",
+			Reason: fmt.Sprintf("%s is not in %s's list of hosts; it was asked for %s.", e, o.launch.Server, during),
+		},
+	}
+}
+
+// maxTried bounds what is remembered of one server's refusals.
+const maxTried = 200
+
+// tried is something a server was refused, as often as it tried.
+type tried struct {
+	sandbox.Denial
+	First time.Time
+}
+
+// collect adds a denial to what a server has tried.
+func (w *ways) collect(server sandbox.ServerName, n sandbox.Denial) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.tried[server]
+	i := slices.IndexFunc(list, func(t tried) bool { return t.Kind == n.Kind && t.Host == n.Host && t.Port == n.Port })
+	if i >= 0 {
+		n.Count += list[i].Count
+		list[i].Denial = n
+		return
+	}
+	if len(list) >= maxTried {
+		list = list[1:]
+	}
+	w.tried[server] = append(list, tried{n, n.At})
+}
+
+// proposal is what a server was refused, the latest first.
+func (w *ways) proposal(server sandbox.ServerName) []tried {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.Clone(w.tried[server])
+	slices.SortFunc(list, func(a, b tried) int { return b.At.Compare(a.At) })
+	return list
+}
+
+// settled lets go of refusals that a rule answers.
+func (w *ways) settled(server sandbox.ServerName, l sandbox.Allowlist) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tried[server] = slices.DeleteFunc(w.tried[server], func(t tried) bool {
+		if t.Port == 0 {
+			return l.Names(t.Host)
+		}
+		reach, _ := l.Permits(t.Host, t.Port)
+		return reach != sandbox.Nowhere
+	})
+}
+
+// hostsInWords is what of the world a server can get at, in words.
+func hostsInWords(l sandbox.Allowlist) string {
+	var words []string
+	for _, e := range slices.Concat(l.Endpoints, l.LAN) {
+		words = append(words, e.String())
+	}
+	if l.PublicWeb {
+		words = append(words, "any public host")
+	}
+	for _, p := range l.HostPorts {
+		words = append(words, fmt.Sprintf("port %d of this machine", p))
+	}
+	if len(words) == 0 {
+		return "no host"
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/gateway"
+)
+
+// wallWatch is one call under way in a sandbox that has a way out.
+type wallWatch struct {
+	way   *way
+	call  approvals.CallID
+	sent  uint64   // bytes that had left when it began
+	hosts []string // guarded by way.mu
+}
+
+// watch begins to tell what a call reaches; nil where its sandbox has no way out.
+func (w *ways) watch(c approvals.Call) *wallWatch {
+	o := w.of(c.Instance)
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one := &wallWatch{way: o, call: c.ID, sent: o.out.Sent()}
+	o.calls[c.ID] = one
+	return one
+}
+
+// reached notes a host. way.mu is held.
+func (w *wallWatch) reached(host string) {
+	if !slices.Contains(w.hosts, host) {
+		w.hosts = append(w.hosts, host)
+	}
+}
+
+// catchUp is how long what the wall has counted may take to be heard of.
+const catchUp = 5 * time.Second
+
+// stop ends the watching and lists what was reached: the hosts of connections that were opened
+// meanwhile, and those of older ones if anything was sent.
+func (w *wallWatch) stop(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUp)
+	defer cancel()
+	out := w.way.current()
+	err := out.Caught(ctx)
+	moved := out.Sent() != w.sent
+	w.way.mu.Lock()
+	defer w.way.mu.Unlock()
+	delete(w.way.calls, w.call)
+	if moved {
+		for _, c := range w.way.live {
+			w.reached(endpointOf(c))
+		}
+	}
+	slices.Sort(w.hosts)
+	return w.hosts, err
+}
+
+// reaching is a call's watch with what it reaches.
+type reaching struct {
+	gateway.Watch
+	wall *wallWatch
+}
+
+// Stop implements gateway.Watch.
+func (r reaching) Stop(ctx context.Context) (gateway.Seen, error) {
+	hosts, wallErr := r.wall.stop(ctx)
+	seen, err := r.Watch.Stop(ctx)
+	seen.Hosts = hosts
+	if err == nil {
+		err = wallErr
+	}
+	return seen, err
+}
+
+// withWall adds what calls reach to what they change.
+type withWall struct {
+	*effects
+	ways *ways
+}
+
+// Watch implements gateway.Effects.
+func (e withWall) Watch(ctx context.Context, c approvals.Call, d approvals.Decision) (gateway.Watch, error) {
+	watch, err := e.effects.Watch(ctx, c, d)
+	if err != nil {
+		return nil, err
+	}
+	if wall := e.ways.watch(c); wall != nil {
+		return reaching{watch, wall}, nil
+	}
+	return watch, nil
+}
+
+// portOf is the port of an address, with or without a scheme before it; 0 for none.
+func portOf(address string) uint16 {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		address = u.Host
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseUint(port, 10, 16)
+	return uint16(n)
+}
