@@ -91,6 +91,7 @@ func (e *engine) once(ctx context.Context) error {
 		e.set(nil, nil, fmt.Errorf("start the engine: %w", err))
 		return err
 	}
+	defer e.ending.Wait()
 	defer running.Close()
 	for {
 		e.set(running, wall, nil)
@@ -103,8 +104,8 @@ func (e *engine) once(ctx context.Context) error {
 			if wall, err = e.anotherWall(ctx, wall); err != nil {
 				return err
 			}
-		case <-ctx.Done():
 			e.ways.reconnect(ctx, running, wall)
+		case <-ctx.Done():
 			return nil
 		}
 	}
