@@ -61,7 +61,7 @@ func (d *Daemon) Approval(ctx context.Context, id string) (api.Approval, error) 
 	}
 	a := d.approval(ctx, r)
 	if r.Outcome == approvals.Pending {
-		a.Offers = apiOffers(d.gate.Offers(r))
+		a.Offers = apiOffers(offersTo(r, d.gate.Offers(r)))
 	}
 	return a, nil
 }

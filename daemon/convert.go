@@ -10,6 +10,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/hooks"
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
@@ -176,11 +177,11 @@ func bounded(s string) string {
 // stays says where the effect stays.
 func stays(c approvals.Call) string {
 	switch {
-	case c.External:
 	case hooks.Ours(c) && c.Class == approvals.Read:
 		return "It runs in the agent itself, outside of Garita's walls."
 	case hooks.Ours(c):
 		return "It runs in the agent itself, with your rights and outside of Garita's walls: nothing of it is kept back."
+	case c.External:
 		return "It runs outside of Garita's walls: what it does there cannot be kept back or taken back."
 	case c.Mode == sandbox.Direct:
 		return "It changes your files at once."
@@ -190,7 +191,6 @@ func stays(c approvals.Call) string {
 	return "It stays in the agent's workspace until you apply it."
 }
 
-// reaches says what of the world a call can get at.
 // within is reaches for a server that may reach hosts.
 func (d *Daemon) within(c approvals.Call) string {
 	s, known := d.config.Server(c.Server)
@@ -200,7 +200,11 @@ func (d *Daemon) within(c approvals.Call) string {
 	return hostsInWords(s.Spec.Network) + "; no secret"
 }
 
+// reaches says what of the world a call can get at.
 func reaches(c approvals.Call) string {
+	if hooks.Ours(c) {
+		return "whatever you reach: files, network, programs"
+	}
 	if c.External {
 		return "whatever the server reaches where it runs; the arguments are sent there"
 	}

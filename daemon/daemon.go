@@ -54,6 +54,7 @@ type Daemon struct {
 	importer   *clientconfig.Importer
 	attached   *attached
 	live       live
+	hooked     hooked
 	logins     *oauth.Logins
 	login      atomic.Pointer[loginPage] // the last one shown
 	rates      rate.Limiter
@@ -126,9 +127,9 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.policies = newPolicies(paths)
 	d.running, d.stop = context.WithCancel(ctx)
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
-	d.pins = newPinned(d)
 	d.ways = newWays(d)
 	d.engine.ways = d.ways
+	d.pins = newPinned(d)
 	d.gate = gate.New(gate.Options{
 		Log: gateLog{d}, Standings: standings{d}, Policy: d.policies.policy, Grants: permitted, Wait: settings.Settings().Approvals.Wait,
 		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },
@@ -181,8 +182,8 @@ func (d *Daemon) run(ctx context.Context) error {
 	d.stop()
 	d.sessions.Wait()
 	d.pins.asking.Wait()
-	d.logins.Close()
 	d.ways.asking.Wait()
+	d.logins.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))
@@ -228,8 +229,8 @@ func (d *Daemon) noteSettings(problem error) {
 	default: // it is about to be looked at
 	}
 	d.pins.reload()
-	d.events.Publish("status", "", nil)
 	d.ways.refresh(d.running)
+	d.events.Publish("status", "", nil)
 }
 
 // lock makes sure that one daemon serves one home.

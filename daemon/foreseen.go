@@ -15,6 +15,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/hooks"
 )
 
 // maxForeseen bounds a file that is compared for the dialog, in bytes.
@@ -31,6 +32,9 @@ type writing struct {
 // foreseen is the change a write would make, where the arguments say: a whole file's new contents.
 // It is a help to the person's eye; what is decided about are the arguments.
 func (d *Daemon) foreseen(ctx context.Context, c approvals.Call) *api.FileDiff {
+	if hooks.Ours(c) {
+		return foreseenEdit(c)
+	}
 	if c.Class == approvals.Read || c.Workspace == "" {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -97,6 +98,7 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 		if err := d.attached.hold(v.clientPID); err != nil {
 			return turnAway(client, err)
 		}
+		defer d.hooked.attach(v.clientPID, v.server.Name)()
 	}
 	ctx, cancel := d.whileServing(ctx)
 	defer cancel()
@@ -163,19 +165,22 @@ func (d *Daemon) visitOf(peer httpapi.Peer, a api.Attach) (visit, error) {
 	if err != nil {
 		return visit{}, err
 	}
-	pid := parent(peer.PID)
-	for _, ancestor := range lineage(peer.PID)[1:] {
-		if ancestor == a.PID {
-			pid = a.PID
-		}
-	}
-	if pid <= 1 { // nothing stands above it: it is held itself
-		pid = peer.PID
-	}
 	return visit{
-		principal: approvals.Principal{UID: peer.UID, Client: a.Client}, server: server, clientPID: pid, door: "stdio",
+		principal: approvals.Principal{UID: peer.UID, Client: a.Client}, server: server, clientPID: clientAbove(peer, a.PID), door: "stdio",
 		once: a.Server == "", patience: clientPatience,
 	}, nil
+}
+
+// clientAbove is the client process behind a peer: its parent, or the ancestor past launchers that it names.
+func clientAbove(peer httpapi.Peer, named int) int {
+	pid := parent(peer.PID)
+	if line := lineage(peer.PID); len(line) > 0 && slices.Contains(line[1:], named) {
+		pid = named
+	}
+	if pid <= 1 { // nothing stands above it: it is held itself
+		return peer.PID
+	}
+	return pid
 }
 
 // serverOf is the configured server of that name, or one made up for a command.

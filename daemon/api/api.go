@@ -52,6 +52,9 @@
 //	POST   /api/v1/shutdown                       (unix socket only)
 //	GET    /api/v1/attach                         Upgrade: garita-stdio; one MCP client's stdio (unix socket only)
 //	POST   /api/v1/tool-calls                     ToolCall → ToolResult: call one tool as a client (unix socket only)
+//	POST   /api/v1/hooks                          HookSettings → HookPlan: a client's hooks, put in or taken out (unix socket only)
+//	POST   /api/v1/hooks/before                   HookCall → HookDecision: whether a client's own tool may be used (unix socket only)
+//	POST   /api/v1/hooks/after                    HookResult: how that ended (unix socket only)
 //
 // Errors are Problem bodies. Times are RFC 3339; durations are milliseconds as numbers; sizes are bytes.
 package api

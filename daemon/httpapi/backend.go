@@ -80,6 +80,8 @@ type Backend interface {
 
 	policies
 
+	hookDoor
+
 	Tokens(ctx context.Context) ([]api.Token, error)
 	// CreateToken and RevokeToken refuse peers that descend from an attached client, and record the try.
 	CreateToken(ctx context.Context, peer Peer, t api.NewToken) (api.CreatedToken, error)

@@ -38,6 +38,11 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	check(t, "calls", api.CallPage{Calls: []api.Call{}, Next: "/100/"})(c.Calls(ctx, "", 0, ""))
 	check(t, "servers", []api.Server{})(c.Servers(ctx))
 	check(t, "log", api.ServerLog{Lines: []string{"files 1s"}, Next: 7})(c.ServerLog(ctx, "files", 7, time.Second))
+	check(t, "before a tool", api.HookDecision{Decision: "allow", Reason: `{"a":1.0}`})(c.BeforeTool(ctx, api.HookCall{Input: []byte(`{"a":1.0}`)}))
+	if err := c.AfterTool(ctx, api.HookResult{HookUse: api.HookUse{Tool: "Bash"}}); err != nil {
+		t.Error("after a tool:", err)
+	}
+	check(t, "set hooks", api.HookPlan{File: "/s", Done: true})(c.SetHooks(ctx, api.HookSettings{File: "/s"}))
 	check(t, "pins", api.Pins{Server: "a b", Items: []api.PinItem{}})(c.Pins(ctx, "a b"))
 	check(t, "answer pins", api.Pins{Server: "files", Binding: "sha256:1", Items: []api.PinItem{}})(c.AnswerPins(ctx, "files", api.PinAnswer{Binding: "sha256:1"}))
 	hour := time.Unix(3600, 0).UTC()

@@ -116,6 +116,16 @@ func (f *fake) AnswerPins(_ context.Context, p httpapi.Peer, server string, a ap
 	return api.Pins{Server: server, Binding: a.Binding}, nil
 }
 
+func (f *fake) BeforeTool(_ context.Context, _ httpapi.Peer, h api.HookCall) (api.HookDecision, error) {
+	return api.HookDecision{Decision: "allow", Reason: string(h.Input)}, nil
+}
+
+func (f *fake) AfterTool(context.Context, httpapi.Peer, api.HookResult) error { return nil }
+
+func (f *fake) SetHooks(_ context.Context, _ httpapi.Peer, s api.HookSettings) (api.HookPlan, error) {
+	return api.HookPlan{File: s.File, Done: !s.DryRun}, nil
+}
+
 func (f *fake) StartServer(context.Context, httpapi.Peer, string) error   { return nil }
 func (f *fake) RestartServer(context.Context, httpapi.Peer, string) error { return nil }
 

@@ -86,6 +86,9 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/restores", bySocket, "restore", answer(s.restore)},
 		{"POST", "/api/v1/tool-calls", bySocket, "call-tool", answer(s.callTool)},
 		{"GET", "/api/v1/attach", bySocket, "attach", raw(s.attach)},
+		{"POST", "/api/v1/hooks", bySocket, "set-hooks", answer(s.setHooks)},
+		{"POST", "/api/v1/hooks/before", bySocket, "before-tool", answer(s.beforeTool)},
+		{"POST", "/api/v1/hooks/after", bySocket, "after-tool", act(s.afterTool)},
 		{"POST", "/api/v1/shutdown", bySocket, "shut-down", act(s.shutdown)},
 
 		{"POST", "/api/v1/browser-sessions", bySocket, "make-link", answer(s.makeLink)},

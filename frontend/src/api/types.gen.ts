@@ -352,6 +352,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set hooks
+         * @description May be called by: programs of this user.
+         */
+        post: operations["set-hooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks/after": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * After tool
+         * @description May be called by: programs of this user.
+         */
+        post: operations["after-tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks/before": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Before tool
+         * @description May be called by: programs of this user.
+         */
+        post: operations["before-tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/imports": {
         parameters: {
             query?: never;
@@ -1132,6 +1192,56 @@ export interface components {
             object: string;
             sentence: string;
             tool: string;
+        };
+        HookCall: {
+            client: string;
+            dir: string;
+            input: unknown;
+            /** Format: int64 */
+            pid: number;
+            session: string;
+            tool: string;
+            use: string;
+            /** Format: int64 */
+            wait_ms: number;
+        };
+        HookDecision: {
+            call: string;
+            decision: string;
+            reason: string;
+            rule: string;
+        };
+        HookLine: {
+            command: string;
+            event: string;
+            /** Format: int64 */
+            timeout: number;
+        };
+        HookPlan: {
+            backup?: string;
+            created: boolean;
+            diff: string;
+            done: boolean;
+            file: string;
+            note?: string;
+        };
+        HookResult: {
+            client: string;
+            digest?: string;
+            error?: string;
+            failed: boolean;
+            /** Format: int64 */
+            pid: number;
+            session: string;
+            /** Format: int64 */
+            size: number;
+            tool: string;
+            use: string;
+        };
+        HookSettings: {
+            dry_run: boolean;
+            file: string;
+            hooks?: components["schemas"]["HookLine"][];
         };
         ImportPlan: {
             backup?: string;
@@ -2118,6 +2228,103 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookSettings"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookPlan"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "after-tool": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookResult"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "before-tool": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookCall"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookDecision"];
+                };
             };
             /** @description Error */
             default: {
