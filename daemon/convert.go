@@ -193,8 +193,11 @@ func stays(c approvals.Call) string {
 
 // within is reaches for a server that may reach hosts.
 func (d *Daemon) within(c approvals.Call) string {
+	if c.External || c.Server == "" {
+		return reaches(c)
+	}
 	s, known := d.config.Server(c.Server)
-	if !known || c.External || s.Spec.Network.Empty() {
+	if !known || s.Spec.Network.Empty() {
 		return reaches(c)
 	}
 	return hostsInWords(s.Spec.Network) + "; no secret"
