@@ -65,10 +65,15 @@ type NetworkAccess struct {
 	After bool     `json:"after,omitempty"` // it has happened: what is asked is whether the result may be used
 }
 
-// Installation is a package that a server wants installed.
+// Installation is a package that a server wants installed, or the install script of one that is.
 type Installation struct {
 	Package   string `json:"package"` // "npm:left-pad@1.3.0"
 	Integrity string `json:"integrity,omitempty"`
+	// Script is the whole text of an install script that would run: the package's own words, made
+	// visible; hostile. "" when it is the package that is asked about.
+	Script string `json:"script,omitempty"`
+	// Doubts are why a person is asked, a sentence each.
+	Doubts []string `json:"doubts,omitempty"`
 }
 
 // SecretUse is a secret that a server wants to use towards hosts.
@@ -110,7 +115,7 @@ func (s Subject) fields() []string {
 	case KindNetwork:
 		return append([]string{string(s.Network.Call), strconv.FormatBool(s.Network.After)}, s.Network.Hosts...)
 	case KindInstall:
-		return []string{s.Install.Package, s.Install.Integrity}
+		return append([]string{s.Install.Package, s.Install.Integrity, s.Install.Script}, s.Install.Doubts...)
 	case KindSecret:
 		return append([]string{s.Secret.Secret}, s.Secret.Hosts...)
 	}

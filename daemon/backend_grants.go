@@ -248,8 +248,10 @@ func withSubject(a api.Approval, r approvals.Request) api.Approval {
 			a.Title = fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
 		}
 	case s.Install != nil:
-		a.Install = &api.Installation{Package: s.Install.Package, Integrity: s.Install.Integrity}
-		a.Object = s.Install.Package
+		a.Install = &api.Installation{
+			Package: s.Install.Package, Integrity: s.Install.Integrity, Script: s.Install.Script, Doubts: notNil(s.Install.Doubts),
+		}
+		a.Object, a.Title = s.Install.Package, fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
 	case s.Secret != nil:
 		a.Secret = &api.SecretUse{Secret: s.Secret.Secret, Hosts: notNil(s.Secret.Hosts)}
 		a.Object = s.Secret.Secret

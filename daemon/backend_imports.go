@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/containerd/errdefs"
 
@@ -60,7 +61,7 @@ func apiPlan(p clientconfig.Plan) api.ImportPlan {
 	for _, e := range p.Entries {
 		s := api.ImportServer{
 			Name: string(e.Server.Name), Entry: e.Name, Command: notNil(e.Command),
-			Grants: notNil(e.Grants), Warnings: notNil(e.Warnings), Skipped: e.Skipped,
+			Grants: notNil(e.Grants), Warnings: notNil(slices.Concat(e.Warnings, packageWarnings(e.Command))), Skipped: e.Skipped,
 		}
 		if e.Ours != "" {
 			s.Name, s.Skipped = string(e.Ours), "it goes through Garita already"

@@ -46,10 +46,12 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 	if p := d.config.Package(s.Name); p != nil {
 		out.Package = fmt.Sprintf("%s@%s %s", p.Name, p.Version, p.Integrity)
 	}
+	known := packageNotices(d.config.Package(s.Name))
 	for _, i := range d.supervisor.Instances(s.Name) {
 		out.Instances = append(out.Instances, apiInstance(i))
 		out.Limits, out.Notices = apiLimits(i.Info.Limits), notNil(i.Info.Notices)
 	}
+	out.Notices = slices.Concat(known, out.Notices)
 	return out
 }
 

@@ -99,6 +99,7 @@ func (d *Daemon) StartServer(ctx context.Context, peer httpapi.Peer, name string
 	if err := d.refuseDescendants(ctx, peer, "start "+name); err != nil {
 		return err
 	}
+	d.consents.forget(s.Name) // it is wanted: a no of before is asked about once more
 	return d.supervisor.Prepare(ctx, s)
 }
 

@@ -47,6 +47,7 @@ type Daemon struct {
 	policies   *policies
 	engine     *engine
 	pins       *pinned
+	consents   *consents
 	effects    *effects
 	ways       *ways
 	supervisor *supervisor.Supervisor
@@ -130,6 +131,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.ways = newWays(d)
 	d.engine.ways = d.ways
 	d.pins = newPinned(d)
+	d.consents = newConsents(d)
 	d.gate = gate.New(gate.Options{
 		Log: gateLog{d}, Standings: standings{d}, Policy: d.policies.policy, Grants: permitted, Wait: settings.Settings().Approvals.Wait,
 		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },
@@ -138,7 +140,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.effects = newEffects(d.engine, demotions{d})
 	d.serverLogs = d.openServerLogs()
 	d.supervisor = supervisor.New(supervisor.Options{
-		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d},
+		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents,
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
 		Progress: d.noteProgress, Ended: d.noteEnded, Looping: d.noteLooping, Logger: log,
 		Unhealthy: d.noteUnhealthy, Redact: redactLine, Logs: d.serverLog,
@@ -183,6 +185,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	d.sessions.Wait()
 	d.pins.asking.Wait()
 	d.ways.asking.Wait()
+	d.consents.asking.Wait()
 	d.logins.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()

@@ -1,10 +1,15 @@
 package sandbox
 
+import "slices"
+
 // Ecosystem is where packages come from.
 type Ecosystem string
 
-// NPM is the registries of npm.
-const NPM Ecosystem = "npm"
+// The ecosystems: npm's registries, and Python's indexes.
+const (
+	NPM  Ecosystem = "npm"
+	PyPI Ecosystem = "pypi"
+)
 
 // PackageRef is a package as a command line asks for it.
 type PackageRef struct {
@@ -23,6 +28,54 @@ type Package struct {
 	Tree      Digest    `json:"tree"`      // over name, version and integrity of every installed dependency, sorted
 	Runtime   string    `json:"runtime"`   // toolchain it was installed with: "node v20.20.2"
 	Entry     []string  `json:"entry"`     // argv prefix inside the sandbox: node and the bin's script, absolute paths
+	// Scripts are the install scripts of everything installed, sorted; those ran that say so.
+	Scripts []InstallScript `json:"scripts,omitempty"`
+}
+
+// InstallScript is what one package would run of its own when it is installed.
+type InstallScript struct {
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Integrity string `json:"integrity"`     // "" for what came inside another package's tarball
+	Text      string `json:"text"`          // "install: node-gyp rebuild", a line for each; the package's own words, hostile
+	Ran       bool   `json:"ran,omitempty"` // a person approved it and it has run
+}
+
+// Spec is the script's package as npm writes it: "name@version".
+func (s InstallScript) Spec() string { return s.Name + "@" + s.Version }
+
+// Same says whether s and o are the same script of the same bytes, whether they have run or not.
+func (s InstallScript) Same(o InstallScript) bool {
+	return s.Name == o.Name && s.Version == o.Version && s.Integrity == o.Integrity && s.Text == o.Text
+}
+
+// Ran are the scripts of p that have run.
+func (p Package) Ran() []InstallScript {
+	return p.scripts(func(s InstallScript) bool { return s.Ran })
+}
+
+// Idle are the scripts of p that have not run.
+func (p Package) Idle() []InstallScript {
+	return p.scripts(func(s InstallScript) bool { return !s.Ran })
+}
+
+func (p Package) scripts(wanted func(InstallScript) bool) []InstallScript {
+	var out []InstallScript
+	for _, s := range p.Scripts {
+		if wanted(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// With is p with exactly the scripts having run that run says.
+func (p Package) With(run func(InstallScript) bool) Package {
+	p.Scripts = slices.Clone(p.Scripts)
+	for i, s := range p.Scripts {
+		p.Scripts[i].Ran = run(s)
+	}
+	return p
 }
 
 // PackageRoot is where a package's snapshot is mounted, read-only, inside a sandbox.

@@ -66,6 +66,9 @@ type Spec struct {
 	DenyRequests []ServerRequest
 	// AllowRequests are those allowed that are refused otherwise: sampling. Sorted.
 	AllowRequests []ServerRequest
+	// InstallScripts are the names of the packages, of all that is installed for it, whose install
+	// scripts may run once a person has seen them. Sorted.
+	InstallScripts []string
 }
 
 // ServerRequest is something a server may ask of its client.
@@ -252,6 +255,8 @@ type Installer interface {
 	// Install resolves and installs ref in a sandbox of its own, or returns the package that is
 	// already there. want, when not nil, is the lock's entry: anything else is refused
 	// (FailedPrecondition). progress is called from one goroutine at a time and may be nil.
+	//
+	// No install script runs, but those that want says have run.
 	Install(ctx context.Context, ref PackageRef, want *Package, progress func(Progress)) (Package, error)
 }
 

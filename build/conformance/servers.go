@@ -23,6 +23,7 @@ type realServer struct {
 	args    map[string]any
 	says    string // a pattern that the answer's text matches
 	needs   string // a program that must be there; "" for none
+	prepare bool   // have it installed before the first client comes
 }
 
 // realServers are unchanged programs of others, each with Garita's defaults but for what is declared.
@@ -39,6 +40,11 @@ var realServers = []realServer{
 	{
 		name: "memory", declare: "run: npx -y @modelcontextprotocol/server-memory@2026.8.31\n    env: {MEMORY_FILE_PATH: /tmp/memory.json}",
 		tool: "create_entities", args: map[string]any{"entities": []any{map[string]any{"name": "Garita", "entityType": "box", "observations": []string{"amber"}}}}, says: "amber",
+	},
+	{
+		name: "dbhub", prepare: true, // a compiler takes longer than a client waits
+		declare: "run: 'npx -y @bytebase/dbhub@0.21.2 --transport stdio --dsn sqlite:///:memory:'\n    install: {scripts: [better-sqlite3]}",
+		tool:    "execute_sql", args: map[string]any{"sql": "SELECT 6*7 AS answer, sqlite_version() AS version"}, says: `\b42\b`,
 	},
 	{
 		name: "thinking", declare: "run: npx -y @modelcontextprotocol/server-sequential-thinking@2026.8.31",
@@ -108,8 +114,13 @@ func (s *stage) visit(ctx context.Context, r realServer) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", s.fill(r.needs), errNotHere)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
+	if r.prepare {
+		if _, err := s.output(ctx, s.garita, "server", "start", r.name); err != nil {
+			return nil, err
+		}
+	}
 	first, _, err := s.greet(ctx, r)
 	if err != nil {
 		return nil, err

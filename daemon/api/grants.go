@@ -147,10 +147,12 @@ type NetworkAccess struct {
 	After bool     `json:"after"` // it has happened: what is asked is whether the result may be used
 }
 
-// Installation is a package that a server wants installed.
+// Installation is a package that a server wants installed, or the install script of one that is.
 type Installation struct {
-	Package   string `json:"package"`
-	Integrity string `json:"integrity,omitempty"`
+	Package   string   `json:"package"`
+	Integrity string   `json:"integrity,omitempty"`
+	Script    string   `json:"script,omitempty"` // what would run, whole; hostile text
+	Doubts    []string `json:"doubts"`           // why a person is asked, a sentence each
 }
 
 // SecretUse is a secret that a server wants to use towards hosts.

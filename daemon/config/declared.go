@@ -32,6 +32,7 @@ type declared struct {
 	Lifecycle declaredLifecycle `yaml:"lifecycle,omitempty"`
 	Tools     declaredTools     `yaml:"tools,omitempty"`
 	Requests  declaredRequests  `yaml:"requests,omitempty"`
+	Install   declaredInstall   `yaml:"install,omitempty"`
 	Exec      *declaredExec     `yaml:"exec,omitempty"`
 }
 
@@ -71,4 +72,8 @@ type declaredExec struct {
 	Allow []string `yaml:"allow,omitempty"`
 	Ask   []string `yaml:"ask,omitempty"`
 	Deny  []string `yaml:"deny,omitempty"`
+}
+
+type declaredInstall struct {
+	Scripts []string `yaml:"scripts,omitempty"` // packages whose install scripts may run, by name
 }

@@ -40,6 +40,7 @@ type canonical struct {
 	Requests  []sandbox.ServerRequest `json:"deny_requests,omitzero"`
 	Allowed   []sandbox.ServerRequest `json:"allow_requests,omitzero"`
 	Network   sandbox.Allowlist       `json:"network,omitzero"`
+	Scripts   []string                `json:"install_scripts,omitzero"`
 }
 
 type canonicalMount struct {
@@ -96,6 +97,9 @@ func (c *canonical) later(s sandbox.Server) {
 	}
 	if len(s.Spec.AllowRequests) > 0 {
 		c.Allowed = s.Spec.AllowRequests
+	}
+	if len(s.Spec.InstallScripts) > 0 {
+		c.Scripts = s.Spec.InstallScripts
 	}
 }
 

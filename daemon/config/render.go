@@ -158,6 +158,7 @@ func declare(s sandbox.Server) *declared {
 		Image: s.Source.Image, Args: s.Source.Args, Workspace: string(s.Spec.Workspace), Folders: s.Spec.Folders,
 		Env: s.Spec.Env, Tools: declaredTools{Allow: s.Spec.Tools.Allow}, Protocol: s.Spec.Protocol,
 		URL: s.Source.URL, Headers: s.Source.Headers, Listen: declareListen(s.Source.Listen),
+		Install: declaredInstall{Scripts: s.Spec.InstallScripts},
 	}
 	switch {
 	case s.Source.External():
@@ -185,7 +186,7 @@ func declare(s sandbox.Server) *declared {
 
 // leaveOut makes empty lists nil, as reading the file back does.
 func (d *declared) leaveOut() {
-	for _, list := range []*[]string{&d.Command, &d.Args, &d.Folders, &d.Tools.Allow} {
+	for _, list := range []*[]string{&d.Command, &d.Args, &d.Folders, &d.Tools.Allow, &d.Install.Scripts} {
 		if len(*list) == 0 {
 			*list = nil
 		}

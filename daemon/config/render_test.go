@@ -26,6 +26,7 @@ func full() sandbox.Server {
 			},
 			Tools: sandbox.ToolFilter{Allow: []string{"read_*"}}, Protocol: "2024-11-05",
 			DenyRequests: []sandbox.ServerRequest{sandbox.Elicitation}, AllowRequests: []sandbox.ServerRequest{sandbox.Sampling},
+			InstallScripts: []string{"@s/native", "better-sqlite3"},
 		},
 	}
 }

@@ -184,8 +184,22 @@ func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) 
 	if spec.Lifecycle, err = d.Lifecycle.lower(); err != nil {
 		return spec, "lifecycle", err
 	}
+	if spec.InstallScripts, err = d.Install.lower(); err != nil {
+		return spec, "install", err
+	}
 	spec.Tools, err = d.Tools.lower()
 	return spec, "tools", err
+}
+
+// lower takes exact names only: no pattern, and no version, which the lock has.
+func (i declaredInstall) lower() ([]string, error) {
+	for _, name := range i.Scripts {
+		if ref, err := sandbox.ParsePackageSpec(name); err != nil || ref.Name != name {
+			return nil, fmt.Errorf("install: %q is not the name of a package", name)
+		}
+	}
+	names := slices.Sorted(slices.Values(i.Scripts))
+	return slices.Compact(names), nil
 }
 
 func parseMode(s string) (sandbox.WorkspaceMode, error) {

@@ -141,6 +141,8 @@ func TestParseServersRefuses(t *testing.T) {
 		"too many instances":            {head + "    run: x\n    limits: {instances: 33}\n", 5, "instances"},
 		"a request that needs no leave": {head + "    run: x\n    requests: {allow: [roots]}\n", 5, "only sampling"},
 		"a request allowed and denied":  {head + "    run: x\n    requests: {allow: [sampling], deny: [sampling]}\n", 5, "both"},
+		"an install script by pattern":  {head + "    run: x\n    install: {scripts: [\"*\"]}\n", 5, "not the name of a package"},
+		"an install script's version":   {head + "    run: x\n    install: {scripts: [a@1]}\n", 5, "not the name of a package"},
 		"an unknown request":            {head + "    run: x\n    requests: {deny: [ping]}\n", 5, "sampling"},
 		"requests allowed":              {head + "    run: x\n    requests: {allow: [roots]}\n", 5, "allow"},
 		"no time to start":              {head + "    run: x\n    lifecycle: {start: 0s}\n", 5, "start"},

@@ -390,7 +390,7 @@ func TestChildrenEndWithTheirServer(t *testing.T) {
 func TestNothingIsLeftRunning(t *testing.T) {
 	before := runtime.NumGoroutine()
 	s := New(Options{
-		Runtime: &stage{}, Installer: &registry{}, Lock: &lockFile{}, Host: machineHost{"sh": "/usr/bin/dash"},
+		Runtime: &stage{}, Installer: &registry{}, Lock: &lockFile{}, Consent: &person{}, Host: machineHost{"sh": "/usr/bin/dash"},
 		Changed: func(sandbox.ServerName) {}, Ended: func(Status, sandbox.Exit) {}, Logger: slog.New(slog.DiscardHandler),
 	})
 	for range 4 {

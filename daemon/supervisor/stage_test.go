@@ -84,7 +84,7 @@ func (a *actor) Thaw(context.Context) error   { return nil }
 func staged(t *testing.T, st *stage) (*Supervisor, chan *Trouble) {
 	looping := make(chan *Trouble, 100)
 	s := New(Options{
-		Runtime: st, Installer: &registry{}, Lock: &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}},
+		Runtime: st, Installer: &registry{}, Lock: &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}}, Consent: &person{},
 		Host:    machineHost{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
 		Changed: func(sandbox.ServerName) {}, Progress: func(sandbox.ServerName, sandbox.Progress) {},
 		Ended:   func(Status, sandbox.Exit) {},

@@ -24,6 +24,7 @@ type Options struct {
 	Installer sandbox.Installer
 	Lock      Lock
 	Host      Host
+	Consent   Consent
 	// Changed is told that a server's state has changed; Progress, that its installation goes on.
 	// Neither may call back.
 	Changed  func(sandbox.ServerName)
@@ -182,28 +183,6 @@ func (s *Supervisor) Prepare(ctx context.Context, srv sandbox.Server) error {
 		return fmt.Errorf("install %s: %w", srv.Name, err)
 	}
 	return nil
-}
-
-// install returns the package a server runs from, nil when it is no package.
-func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (*sandbox.Package, []string, error) {
-	ref, args, ok, err := sandbox.ParsePackageCommand(srv.Source.Command)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	var want *sandbox.Package
-	if p, ok := s.Lock.Locked(srv.Name, ref); ok {
-		want = &p
-	}
-	p, err := s.Installer.Install(ctx, ref, want, func(p sandbox.Progress) { s.Progress(srv.Name, p) })
-	if err != nil {
-		return nil, nil, err
-	}
-	if want == nil {
-		if err := s.Lock.SetLocked(srv.Name, ref, p); err != nil {
-			return nil, nil, fmt.Errorf("remember the package in garita.lock: %w", err)
-		}
-	}
-	return &p, args, nil
 }
 
 func (s *Supervisor) launch(ctx context.Context, l sandbox.Launch, o Owner) (*Instance, error) {

@@ -78,7 +78,7 @@ func newTest(t *testing.T) (*Supervisor, *registry, *lockFile, <-chan sandbox.Ex
 	r, l := &registry{}, &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}}
 	ended := make(chan sandbox.Exit, 10)
 	s := New(Options{
-		Runtime: sandboxtest.NewFake(), Installer: r, Lock: l, Host: machineHost{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
+		Runtime: sandboxtest.NewFake(), Installer: r, Lock: l, Consent: &person{}, Host: machineHost{"sh": "/usr/bin/dash", "/bin/sh": "/usr/bin/dash"},
 		Changed: func(sandbox.ServerName) {}, Progress: func(sandbox.ServerName, sandbox.Progress) {},
 		Ended: func(_ Status, e sandbox.Exit) { ended <- e }, Logger: slog.New(slog.DiscardHandler),
 	})

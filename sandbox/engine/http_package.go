@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"sync"
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/wire"
@@ -41,6 +42,7 @@ func (in *installer) serve(r *http.Request, progress func(sandbox.Progress)) (sa
 
 // events writes an answer line by line, each sent at once.
 type events struct {
+	mu  sync.Mutex // an installation and what follows its words both tell
 	w   http.ResponseWriter
 	enc *json.Encoder
 }
@@ -48,6 +50,8 @@ type events struct {
 func (o *events) progress(p sandbox.Progress) { o.send(wire.InstallEvent{Progress: &p}) }
 
 func (o *events) send(e wire.InstallEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	_ = o.enc.Encode(e) // the daemon is gone if this fails, and the request's context says so
 	if f, ok := o.w.(http.Flusher); ok {
 		f.Flush()

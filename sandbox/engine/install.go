@@ -56,23 +56,28 @@ func (in *installer) install(ctx context.Context, req wire.Install, wall *os.Fil
 	if !isNotFound(err) || wall == nil {
 		return p, err
 	}
-	report(sandbox.Progress{Step: "resolve", Message: "Asking the registry for " + req.Ref.String()})
+	if req.Want != nil && len(req.Want.Ran()) > 0 {
+		return in.scripted(ctx, req, tools, wall, report)
+	}
 	return in.fresh(ctx, req, tools, wall, report)
 }
 
 // fresh runs npm in a sandbox of its own and keeps what it installed.
 func (in *installer) fresh(ctx context.Context, req wire.Install, tools packages.Tools, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
+	report(sandbox.Progress{Step: "resolve", Message: "Asking the registry for " + req.Ref.String()})
 	key := "install/" + randomHex()
 	dir, err := in.engine.prepareSnapshot(ctx, key)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
 	defer in.discard(ctx, key) // once it is committed there is none
-	output, err := in.run(ctx, req, tools, dir, wall)
+	output, err := in.run(ctx, life{
+		what: "install " + req.Ref.String(), plan: packages.NewPlan(exactly(req), tools, egress.RegistryAddress),
+		toolchain: req.Toolchain, dir: dir, wall: wall, within: installTime,
+	})
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	report(sandbox.Progress{Step: "commit", Message: "Keeping " + req.Ref.String()})
 	p, err := packages.Read(dir, req.Ref, tools)
 	if err != nil {
 		return sandbox.Package{}, err
@@ -81,10 +86,16 @@ func (in *installer) fresh(ctx context.Context, req wire.Install, tools packages
 	if err := packages.Check(p, req.Want); err != nil {
 		return sandbox.Package{}, err
 	}
+	return p, in.commit(ctx, key, dir, req.Ref, p, report)
+}
+
+// commit keeps what is in dir, without npm's cache.
+func (in *installer) commit(ctx context.Context, key, dir string, ref sandbox.PackageRef, p sandbox.Package, report func(sandbox.Progress)) error {
+	report(sandbox.Progress{Step: "commit", Message: "Keeping " + ref.String()})
 	if err := os.RemoveAll(filepath.Join(dir, packages.CacheDir)); err != nil {
-		return sandbox.Package{}, fmt.Errorf("clear npm's cache: %w", err)
+		return fmt.Errorf("clear npm's cache: %w", err)
 	}
-	return p, in.keep(ctx, key, req.Ref, p)
+	return in.keep(ctx, key, ref, p)
 }
 
 // discard removes a snapshot that only this call knew. Should it stay, the next start removes it.
@@ -94,30 +105,40 @@ func (in *installer) discard(ctx context.Context, key string) {
 	}
 }
 
+// life is one life of npm.
+type life struct {
+	what      string // for errors: "install left-pad"
+	plan      packages.Plan
+	toolchain string
+	dir       string // becomes the package's root
+	wall      *os.File
+	within    time.Duration
+	said      func(line string) // may be nil
+}
+
 // run is one life of npm. Its sandbox has no secret, no folder, an empty home and no network but
 // the address that the wall answers on.
-func (in *installer) run(ctx context.Context, req wire.Install, tools packages.Tools, dir string, wall *os.File) (*packages.Output, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("it took longer than %v: %w", installTime, errdefs.ErrUnavailable))
+func (in *installer) run(ctx context.Context, n life) (*packages.Output, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, n.within, fmt.Errorf("it took longer than %v: %w", n.within, errdefs.ErrUnavailable))
 	defer cancel()
 	stdio, err := openInstallStdio()
 	if err != nil {
 		return nil, err
 	}
 	defer stdio.close()
-	plan := packages.NewPlan(exactly(req), tools, egress.RegistryAddress)
 	l := sandbox.Launch{
 		ID: sandbox.InstanceID("i" + randomHex()), Server: "npm-install", Group: "install",
-		Root: sandbox.Root{Toolchain: req.Toolchain}, Argv: plan.Argv, Env: plan.Env, Limits: installLimits,
+		Root: sandbox.Root{Toolchain: n.toolchain}, Argv: n.plan.Argv, Env: n.plan.Env, Limits: installLimits,
 	}
 	b, err := in.engine.start(ctx, l, stdio.inside(), extras{
-		mounts: []ocispec.Bind{{Source: dir, At: sandbox.PackageRoot, Writable: true}},
-		wall:   wall,
+		mounts: []ocispec.Bind{{Source: n.dir, At: sandbox.PackageRoot, Writable: true}},
+		wall:   n.wall,
 		listen: []string{egress.RegistryAddress},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("install %s: %w", req.Ref, err)
+		return nil, fmt.Errorf("%s: %w", n.what, err)
 	}
-	output := stdio.follow()
+	output := stdio.follow(n.said)
 	exit, err := b.wait(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -125,11 +146,14 @@ func (in *installer) run(ctx context.Context, req wire.Install, tools packages.T
 		}
 		stop, cancel := cleanup(ctx)
 		defer cancel()
-		return nil, errors.Join(fmt.Errorf("install %s: %w", req.Ref, err), in.engine.stop(stop, b, 0))
+		left := in.engine.stop(stop, b, 0)
+		stdio.close()
+		output() // nobody is told anything after this
+		return nil, errors.Join(fmt.Errorf("%s: %w", n.what, err), left)
 	}
 	said := output()
 	if exit.Code != 0 {
-		return nil, said.Err(req.Ref, exit)
+		return nil, said.Err(n.what, exit)
 	}
 	return said, nil
 }
@@ -169,11 +193,11 @@ func openInstallStdio() (*installStdio, error) {
 }
 
 func (s *installStdio) inside() [handoff.Stdio]*os.File {
-	return [handoff.Stdio]*os.File{s.null, s.null, s.errOut, s.life}
+	return [handoff.Stdio]*os.File{s.null, s.errOut, s.errOut, s.life} // scripts write to both
 }
 
 // follow reads npm's words as they come. What it returns waits for their end.
-func (s *installStdio) follow() func() *packages.Output {
+func (s *installStdio) follow(said func(string)) func() *packages.Output {
 	_ = s.errOut.Close()
 	_ = s.life.Close()
 	output := &packages.Output{}
@@ -186,8 +210,12 @@ func (s *installStdio) follow() func() *packages.Output {
 			if err != nil {
 				return
 			}
-			if !long {
-				output.Line(string(line))
+			if long {
+				continue
+			}
+			output.Line(string(line))
+			if said != nil {
+				said(string(line))
 			}
 		}
 	}()

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/containerd/containerd/v2/core/snapshots"
@@ -42,6 +44,9 @@ func (in *installer) installed(ctx context.Context, req wire.Install, tools pack
 	if err := packages.Check(p, req.Want); err != nil {
 		return sandbox.Package{}, err
 	}
+	if p = ranAs(p, req.Want); len(p.Ran()) > 0 {
+		return p, nil
+	}
 	return p, in.remember(ctx, info, req.Ref)
 }
 
@@ -70,7 +75,17 @@ func fits(info snapshots.Info, req wire.Install) bool {
 		return info.Name == SnapshotName(*req.Want)
 	}
 	exact := fmt.Sprintf("%s/%s@%s/", ref.Ecosystem, ref.Name, ref.Range)
-	return info.Labels[labelOf(ref)] == ref.String() || strings.HasPrefix(info.Name, exact)
+	plain := !strings.Contains(path.Base(info.Name), scriptsRan) // what ran is the lock's alone to ask for
+	return plain && (info.Labels[labelOf(ref)] == ref.String() || strings.HasPrefix(info.Name, exact))
+}
+
+// ranAs is p with those scripts having run that want says.
+func ranAs(p sandbox.Package, want *sandbox.Package) sandbox.Package {
+	if want == nil {
+		return p
+	}
+	ran := want.Ran()
+	return p.With(func(s sandbox.InstallScript) bool { return slices.ContainsFunc(ran, s.Same) })
 }
 
 // readSnapshot reads an installed package anew, as the data it is.
@@ -92,9 +107,16 @@ func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.
 // reference: then they serve both.
 func (in *installer) keep(ctx context.Context, key string, ref sandbox.PackageRef, p sandbox.Package) error {
 	name := SnapshotName(p)
-	err := in.engine.commitSnapshot(ctx, name, key, map[string]string{labelOf(ref): ref.String(), runtimeLabel: p.Runtime})
+	labels := map[string]string{runtimeLabel: p.Runtime}
+	if len(p.Ran()) == 0 {
+		labels[labelOf(ref)] = ref.String()
+	}
+	err := in.engine.commitSnapshot(ctx, name, key, labels)
 	if !errdefs.IsAlreadyExists(err) {
 		return err
+	}
+	if len(p.Ran()) > 0 {
+		return nil
 	}
 	info, err := in.engine.snapshots().Stat(inNamespace(ctx), name)
 	if err != nil {

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/containerd/errdefs"
 
@@ -22,6 +23,12 @@ func Check(got sandbox.Package, want *sandbox.Package) error {
 		if c.got != c.want {
 			return fmt.Errorf("%s@%s is not what garita.lock says: %s is %s, the lock has %s; to take the new one, remove the entry from garita.lock: %w",
 				want.Name, want.Version, c.what, c.got, c.want, errdefs.ErrFailedPrecondition)
+		}
+	}
+	for _, s := range want.Ran() {
+		if !slices.ContainsFunc(got.Scripts, s.Same) {
+			return fmt.Errorf("%s@%s is not what garita.lock says: the install script of %s is not the one that was approved; to look at it anew, remove the entry from garita.lock: %w",
+				want.Name, want.Version, s.Spec(), errdefs.ErrFailedPrecondition)
 		}
 	}
 	return nil

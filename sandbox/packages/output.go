@@ -60,8 +60,8 @@ func (o *Output) complaint(text string) {
 	}
 }
 
-// Err says why an npm that has failed did so.
-func (o *Output) Err(ref sandbox.PackageRef, exit sandbox.Exit) error {
+// Err says why an npm that has failed did so; what is what it was to do.
+func (o *Output) Err(what string, exit sandbox.Exit) error {
 	why := strings.Join(o.errors, "; ")
 	if why == "" {
 		why = fmt.Sprintf("npm ended with code %d: %s", exit.Code, strings.Join(o.last, "; "))
@@ -69,7 +69,7 @@ func (o *Output) Err(ref sandbox.PackageRef, exit sandbox.Exit) error {
 	if exit.Reason != "" {
 		why = exit.Reason
 	}
-	return fmt.Errorf("install %s: %s: %w", ref, why, o.kind())
+	return fmt.Errorf("%s: %s: %w", what, why, o.kind())
 }
 
 func (o *Output) kind() error {

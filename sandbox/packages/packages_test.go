@@ -155,7 +155,7 @@ func TestWhatNpmSays(t *testing.T) {
 			for line := range strings.Lines(tt.output) {
 				o.Line(strings.TrimSuffix(line, "\n"))
 			}
-			err := o.Err(ref, sandbox.Exit{Code: 1})
+			err := o.Err("install "+ref.String(), sandbox.Exit{Code: 1})
 			if !tt.is(err) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v", err)
 			}

@@ -76,24 +76,34 @@ const absent = "/opt/garita/none"
 // NewPlan is how npm installs ref into sandbox.PackageRoot from the registry at address
 // (HOST:PORT). Install scripts do not run, and neither git nor a shell can be called.
 func NewPlan(ref sandbox.PackageRef, tools Tools, address string) Plan {
+	argv := append([]string{tools.NPM, "install", ref.String()}, settings(address)...)
 	return Plan{
-		Argv: []string{
-			tools.NPM, "install", ref.String(),
-			"--prefix=" + sandbox.PackageRoot,
-			"--registry=http://" + address + "/",
-			"--replace-registry-host=always",
-			"--userconfig=" + absent + "/user", "--globalconfig=" + absent + "/global",
-			"--cache=" + sandbox.PackageRoot + "/" + CacheDir,
+		Argv: append(argv,
 			"--ignore-scripts", "--script-shell=/bin/false", "--git=/bin/false",
-			"--omit=dev", "--save-exact", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress",
-			"--color=false", "--loglevel=info", "--logs-max=0",
+			"--omit=dev", "--save-exact", "--no-audit", "--no-fund",
 			"--fetch-retries=2", "--fetch-retry-factor=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000",
 			"--fetch-timeout=120000",
-		},
-		Env: map[string]string{
-			"PATH":         filepath.Dir(tools.Node) + ":/usr/local/bin:/usr/bin:/bin",
-			"NO_COLOR":     "1",
-			"NODE_OPTIONS": "",
-		},
+		),
+		Env: environment(tools),
+	}
+}
+
+// settings are npm's for every run of it: where packages go, where they come from, what is said.
+func settings(address string) []string {
+	return []string{
+		"--prefix=" + sandbox.PackageRoot,
+		"--registry=http://" + address + "/",
+		"--replace-registry-host=always",
+		"--userconfig=" + absent + "/user", "--globalconfig=" + absent + "/global",
+		"--cache=" + sandbox.PackageRoot + "/" + CacheDir,
+		"--no-update-notifier", "--no-progress", "--color=false", "--loglevel=info", "--logs-max=0",
+	}
+}
+
+func environment(tools Tools) map[string]string {
+	return map[string]string{
+		"PATH":         filepath.Dir(tools.Node) + ":/usr/local/bin:/usr/bin:/bin",
+		"NO_COLOR":     "1",
+		"NODE_OPTIONS": "",
 	}
 }

@@ -61,8 +61,12 @@ func read(root *os.Root, ref sandbox.PackageRef, tools Tools) (sandbox.Package, 
 	if err != nil {
 		return sandbox.Package{}, err
 	}
+	scripts, err := lock.scripts(root)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
 	return sandbox.Package{
-		Ecosystem: ref.Ecosystem, Name: ref.Name, Version: top.Version, Integrity: top.Integrity, Tree: tree, Entry: entry,
+		Ecosystem: ref.Ecosystem, Name: ref.Name, Version: top.Version, Integrity: top.Integrity, Tree: tree, Entry: entry, Scripts: scripts,
 	}, nil
 }
 
@@ -78,6 +82,7 @@ type locked struct {
 	Resolved  string `json:"resolved"`
 	Link      bool   `json:"link"`
 	InBundle  bool   `json:"inBundle"` // came inside another one's tarball
+	Scripts   bool   `json:"hasInstallScript"`
 }
 
 func readLock(root *os.Root) (lock, error) {
@@ -97,10 +102,7 @@ func readLock(root *os.Root) (lock, error) {
 func (l lock) tree() (sandbox.Digest, error) {
 	var lines []string
 	for where, p := range l.Packages {
-		name := p.Name
-		if name == "" {
-			name = where[strings.LastIndex(where, "node_modules/")+len("node_modules/"):]
-		}
+		name := p.nameAt(where)
 		if p.Link || p.Version == "" || p.Integrity == "" && !p.InBundle {
 			return "", fmt.Errorf("%s does not come from the registry: %w", name, errdefs.ErrFailedPrecondition)
 		}
@@ -109,6 +111,13 @@ func (l lock) tree() (sandbox.Digest, error) {
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
 	return sandbox.Digest("sha256:" + hex.EncodeToString(sum[:])), nil
+}
+
+func (p locked) nameAt(where string) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return where[strings.LastIndex(where, "node_modules/")+len("node_modules/"):]
 }
 
 // findEntry is the argv that starts the package's program, inside.

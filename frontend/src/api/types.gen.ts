@@ -600,6 +600,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/{name}/network": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get network
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-network"];
+        put?: never;
+        /**
+         * Change network
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["change-network"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers/{name}/pins": {
         parameters: {
             query?: never;
@@ -1267,8 +1291,10 @@ export interface components {
             warnings: string[];
         };
         Installation: {
+            doubts: string[];
             integrity?: string;
             package: string;
+            script?: string;
         };
         Instance: {
             agent: string;
@@ -1283,6 +1309,20 @@ export interface components {
             by: string;
             name: string;
             value: string;
+        };
+        LiveConnection: {
+            address: string;
+            agent: string;
+            host: string;
+            /** Format: int64 */
+            id: number;
+            /** Format: date-time */
+            opened: string;
+            /** Format: int64 */
+            port: number;
+            rule: string;
+            sandbox: string;
+            session: string;
         };
         Match: {
             command?: string;
@@ -1299,10 +1339,45 @@ export interface components {
             rule: components["schemas"]["PolicyRule"];
             why: string;
         };
+        Network: {
+            allow: string[];
+            ask: boolean;
+            granted: components["schemas"]["NetworkGrant"][];
+            host_ports: number[];
+            lan: string[];
+            live: components["schemas"]["LiveConnection"][];
+            public_web: boolean;
+            server: string;
+            tried: components["schemas"]["NetworkTried"][];
+        };
         NetworkAccess: {
             after: boolean;
             call?: string;
             hosts: string[];
+        };
+        NetworkChange: {
+            allow: boolean;
+            host: string;
+        };
+        NetworkGrant: {
+            grant: string;
+            host: string;
+            words: string;
+        };
+        NetworkTried: {
+            address?: string;
+            /** Format: int64 */
+            count: number;
+            /** Format: date-time */
+            first: string;
+            host: string;
+            kind: string;
+            /** Format: date-time */
+            last: string;
+            /** Format: int64 */
+            port?: number;
+            propose?: string;
+            why: string;
         };
         NewToken: {
             /** Format: date-time */
@@ -2674,6 +2749,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ServerLog"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-network": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Network"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "change-network": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NetworkChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Network"];
                 };
             };
             /** @description Error */

@@ -1,0 +1,74 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// Consent is what a person says about packages. Its methods wait for an answer as long as ctx
+// lasts, and may overlap.
+type Consent interface {
+	// Package returns nil when ref may be installed for a server that has no package yet.
+	Package(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef) error
+	// Scripts says which of p's install scripts may run. An error means that nobody has answered.
+	Scripts(ctx context.Context, srv sandbox.Server, p sandbox.Package) ([]sandbox.InstallScript, error)
+}
+
+// install returns the package a server runs from, nil when it is no package.
+func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (*sandbox.Package, []string, error) {
+	ref, args, ok, err := sandbox.ParsePackageCommand(srv.Source.Command)
+	if err != nil || !ok {
+		return nil, nil, err
+	}
+	locked, known := s.Lock.Locked(srv.Name, ref)
+	p, err := s.fetch(ctx, srv, ref, locked, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	if known && slices.Equal(locked.Scripts, p.Scripts) {
+		return &p, args, nil
+	}
+	if err := s.Lock.SetLocked(srv.Name, ref, p); err != nil {
+		return nil, nil, fmt.Errorf("remember the package in garita.lock: %w", err)
+	}
+	return &p, args, nil
+}
+
+// fetch installs ref as the lock has it, and runs the install scripts that may run.
+func (s *Supervisor) fetch(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef, locked sandbox.Package, known bool) (sandbox.Package, error) {
+	var want *sandbox.Package
+	if known {
+		locked = locked.With(func(x sandbox.InstallScript) bool { // what is no longer declared does not run
+			return x.Ran && slices.Contains(srv.Spec.InstallScripts, x.Name)
+		})
+		want = &locked
+	} else if err := s.Consent.Package(ctx, srv, ref); err != nil {
+		return sandbox.Package{}, err
+	}
+	tell := func(p sandbox.Progress) { s.Progress(srv.Name, p) }
+	p, err := s.Installer.Install(ctx, ref, want, tell)
+	if err != nil {
+		return p, err
+	}
+	return s.script(ctx, srv, ref, p, tell)
+}
+
+// script has those install scripts of p run that may, and have not.
+func (s *Supervisor) script(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef, p sandbox.Package, tell func(sandbox.Progress)) (sandbox.Package, error) {
+	if !slices.ContainsFunc(p.Idle(), func(x sandbox.InstallScript) bool { return slices.Contains(srv.Spec.InstallScripts, x.Name) }) {
+		return p, nil
+	}
+	tell(sandbox.Progress{Step: "ask", Message: "Waiting for a person to look at install scripts"})
+	may, err := s.Consent.Scripts(ctx, srv, p)
+	if err != nil {
+		return p, err
+	}
+	next := p.With(func(x sandbox.InstallScript) bool { return x.Ran || slices.ContainsFunc(may, x.Same) })
+	if slices.Equal(next.Scripts, p.Scripts) {
+		return p, nil
+	}
+	return s.Installer.Install(ctx, ref, &next, tell)
+}

@@ -1,0 +1,103 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// person says yes to packages, and to the install scripts of these names.
+type person struct {
+	yes   []string
+	err   error
+	asked int
+}
+
+func (p *person) Package(context.Context, sandbox.Server, sandbox.PackageRef) error { return p.err }
+
+func (p *person) Scripts(_ context.Context, srv sandbox.Server, pkg sandbox.Package) (may []sandbox.InstallScript, err error) {
+	p.asked++
+	for _, s := range pkg.Idle() {
+		for _, name := range p.yes {
+			if s.Name == name {
+				may = append(may, s)
+			}
+		}
+	}
+	return may, p.err
+}
+
+// scripted installs packages with two install scripts, and runs those it is told to.
+type scripted struct{ wants []*sandbox.Package }
+
+func (r *scripted) Install(_ context.Context, ref sandbox.PackageRef, want *sandbox.Package, _ func(sandbox.Progress)) (sandbox.Package, error) {
+	r.wants = append(r.wants, want)
+	p := sandbox.Package{Name: ref.Name, Version: "1.0.0", Entry: []string{"/bin/cat"}, Scripts: []sandbox.InstallScript{
+		{Name: "native", Version: "2.0.0", Text: "install: cc"}, {Name: "nosy", Version: "1.0.0", Text: "postinstall: curl"},
+	}}
+	return p.With(func(s sandbox.InstallScript) bool {
+		if want != nil {
+			for _, ran := range want.Ran() {
+				if ran.Same(s) {
+					return true
+				}
+			}
+		}
+		return false
+	}), nil
+}
+
+func ranNames(p sandbox.Package) string {
+	names := ""
+	for _, s := range p.Ran() {
+		names += s.Name + " "
+	}
+	return names
+}
+
+func TestInstallScriptsRunWhenDeclaredAndApproved(t *testing.T) {
+	for name, tt := range map[string]struct {
+		declared, yes, locked []string
+		ran                   string
+		asked                 int
+	}{
+		"declared and approved":                 {[]string{"native"}, []string{"native"}, nil, "native ", 1},
+		"not declared":                          {nil, []string{"native"}, nil, "", 0},
+		"declared, not approved":                {[]string{"native"}, nil, nil, "", 1},
+		"approved before":                       {[]string{"native"}, nil, []string{"native"}, "native ", 0},
+		"approved before, not declared anymore": {nil, nil, []string{"native"}, "", 0},
+		"one more is declared":                  {[]string{"native", "nosy"}, []string{"nosy"}, []string{"native"}, "native nosy ", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _, lock, _ := newTest(t)
+			who, in := &person{yes: tt.yes}, &scripted{}
+			s.Installer, s.Consent = in, who
+			srv := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "x"}}}
+			srv.Spec.InstallScripts = tt.declared
+			if tt.locked != nil {
+				p, _ := in.Install(t.Context(), sandbox.PackageRef{Name: "x"}, nil, nil)
+				lock.locked["srv"] = p.With(func(x sandbox.InstallScript) bool { return x.Name == tt.locked[0] })
+			}
+			if err := s.Prepare(t.Context(), srv); err != nil {
+				t.Fatal(err)
+			}
+			if got := ranNames(lock.locked["srv"]); got != tt.ran || who.asked != tt.asked {
+				t.Errorf("the lock says that %q ran, asked %d times; want %q, %d", got, who.asked, tt.ran, tt.asked)
+			}
+		})
+	}
+}
+
+func TestWithoutAnAnswerNothingIsInstalled(t *testing.T) {
+	s, _, lock, _ := newTest(t)
+	in, nobody := &scripted{}, errors.New("nobody has answered")
+	s.Installer, s.Consent = in, &person{err: nobody}
+	srv := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "x"}}}
+	if err := s.Prepare(t.Context(), srv); !errors.Is(err, nobody) || len(in.wants) != 0 || len(lock.locked) != 0 {
+		t.Errorf("%v after %d installations: %s", err, len(in.wants), cmp.Diff(lock.locked, nil))
+	}
+}
