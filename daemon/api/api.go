@@ -24,6 +24,8 @@
 //	DELETE /api/v1/servers/{name}                 remove it
 //	GET    /api/v1/servers/{name}/pins            Pins: what it shows of itself, and how that stands
 //	POST   /api/v1/servers/{name}/pins            PinAnswer → Pins: accept or refuse what is held back
+//	GET    /api/v1/servers/{name}/network         Network: what it may reach, reaches and was refused
+//	POST   /api/v1/servers/{name}/network         NetworkChange → Network: allow it a host, or take one back
 //	POST   /api/v1/servers/{name}/start           have it ready to start: installed, and no longer held back
 //	POST   /api/v1/servers/{name}/stop            stop its instances
 //	POST   /api/v1/servers/{name}/restart         stop its instances; the next call starts it, failures forgotten

@@ -80,6 +80,8 @@ type Backend interface {
 
 	policies
 
+	networks
+
 	hookDoor
 
 	Tokens(ctx context.Context) ([]api.Token, error)

@@ -43,6 +43,8 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 		t.Error("after a tool:", err)
 	}
 	check(t, "set hooks", api.HookPlan{File: "/s", Done: true})(c.SetHooks(ctx, api.HookSettings{File: "/s"}))
+	check(t, "network", network("a b"))(c.Network(ctx, "a b"))
+	check(t, "change network", network("files", "x.example.com"))(c.ChangeNetwork(ctx, "files", api.NetworkChange{Host: "x.example.com", Allow: true}))
 	check(t, "pins", api.Pins{Server: "a b", Items: []api.PinItem{}})(c.Pins(ctx, "a b"))
 	check(t, "answer pins", api.Pins{Server: "files", Binding: "sha256:1", Items: []api.PinItem{}})(c.AnswerPins(ctx, "files", api.PinAnswer{Binding: "sha256:1"}))
 	hour := time.Unix(3600, 0).UTC()
@@ -263,5 +265,13 @@ func TestAttachNamesWhatIsWrong(t *testing.T) {
 		if !errors.As(err, &p) || p.Status != c.status {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// network is one as it reads back: without nulls.
+func network(server string, allow ...string) api.Network {
+	return api.Network{
+		Server: server, Allow: append([]string{}, allow...), LAN: []string{}, HostPorts: []int{},
+		Granted: []api.NetworkGrant{}, Live: []api.LiveConnection{}, Tried: []api.NetworkTried{},
 	}
 }

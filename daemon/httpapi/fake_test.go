@@ -107,6 +107,14 @@ func (f *fake) ServerLog(_ context.Context, name string, after int64, wait time.
 	return api.ServerLog{Lines: []string{name + " " + wait.String()}, Next: after}, nil
 }
 
+func (f *fake) Network(_ context.Context, server string) (api.Network, error) {
+	return api.Network{Server: server}, nil
+}
+
+func (f *fake) ChangeNetwork(_ context.Context, p httpapi.Peer, server string, c api.NetworkChange) (api.Network, error) {
+	return api.Network{Server: server, Allow: []string{c.Host}, PublicWeb: p.Page}, nil
+}
+
 func (f *fake) Pins(_ context.Context, server string) (api.Pins, error) {
 	return api.Pins{Server: server}, nil
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+func (c *cli) networkCommand() *cobra.Command {
+	return family("network", "See and change the hosts that servers may reach", c.networkListCommand(),
+		c.networkChangeCommand("allow", "Let a server reach a host, from now on", true),
+		c.networkChangeCommand("deny", "Take a host from a server; what is open to it ends at once", false))
+}
+
+func (c *cli) networkListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list SERVER", Aliases: []string{"ls", "show"}, Args: usage(cobra.ExactArgs(1)),
+		Short: "Show what a server may reach, what it reaches now, and what it was refused",
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := c.reachable(cmd.Context()); err != nil {
+			return err
+		}
+		n, err := c.client.Network(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return c.printJSON(n)
+		}
+		c.showNetwork(n)
+		return nil
+	}
+	return cmd
+}
+
+func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " SERVER HOST[:PORT]", Short: short, Args: usage(cobra.ExactArgs(2)),
+		Long: short + ".\n\nHOST is a name, *.NAME for everything below it (and not it), an address, or public-web for any public host. The port is 443 where none is named.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.reachable(cmd.Context()); err != nil {
+				return err
+			}
+			n, err := c.client.ChangeNetwork(cmd.Context(), args[0], api.NetworkChange{Host: args[1], Allow: allow})
+			if err != nil {
+				return err
+			}
+			c.showNetwork(n)
+			return nil
+		},
+	}
+}
+
+func (c *cli) showNetwork(n api.Network) {
+	printTo(c.out, "%s may reach: %s\n", safe(n.Server), safe(allowedWords(n)))
+	if n.Ask {
+		printTo(c.out, "%s\n", c.style.dim("Anything else is asked about."))
+	} else {
+		printTo(c.out, "%s\n", c.style.dim("Anything else is refused at once."))
+	}
+	for _, g := range n.Granted {
+		printTo(c.out, "  %s %s\n", safe(g.Words), c.style.dim("("+g.Grant+")"))
+	}
+	if len(n.Live) > 0 {
+		t := table{head: []string{"open to", "address", "agent", "rule"}}
+		for _, l := range n.Live {
+			t.add(fmt.Sprintf("%s:%d", l.Host, l.Port), l.Address, l.Agent, l.Rule)
+		}
+		printTo(c.out, "\n")
+		t.print(c.out, c.style)
+	}
+	c.showTried(n)
+}
+
+func (c *cli) showTried(n api.Network) {
+	if len(n.Tried) == 0 {
+		return
+	}
+	printTo(c.out, "\nIt was refused:\n")
+	for _, t := range n.Tried {
+		printTo(c.out, "  %s%s\n", safe(t.Why), c.style.dim(times(t.Count)))
+		if t.Propose != "" && !strings.Contains(t.Propose, "[") {
+			printTo(c.out, "    %s\n", c.style.dim("garita network allow "+safe(n.Server)+" "+safe(t.Propose)))
+		} else if t.Propose != "" {
+			printTo(c.out, "    %s\n", c.style.dim("in servers.yaml: network: {"+safe(t.Propose)+"}"))
+		}
+	}
+}
+
+func times(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", n)
+}
+
+func allowedWords(n api.Network) string {
+	words := append([]string{}, n.Allow...)
+	if n.PublicWeb {
+		words = append(words, "any public host (web ports)")
+	}
+	for _, l := range n.LAN {
+		words = append(words, l+" (private network)")
+	}
+	for _, p := range n.HostPorts {
+		words = append(words, fmt.Sprintf("port %d of this machine", p))
+	}
+	if len(words) == 0 {
+		return "no host"
+	}
+	return strings.Join(words, ", ")
+}

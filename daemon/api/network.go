@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Network is what a server may reach, reaches now, and was refused.
+type Network struct {
+	Server    string           `json:"server"`
+	Allow     []string         `json:"allow"` // rules of servers.yaml, each with its port: "api.github.com:443"
+	LAN       []string         `json:"lan"`   // those that may have private addresses
+	HostPorts []int            `json:"host_ports"`
+	PublicWeb bool             `json:"public_web"`
+	Ask       bool             `json:"ask"` // what is not listed is asked about
+	Granted   []NetworkGrant   `json:"granted"`
+	Live      []LiveConnection `json:"live"`
+	Tried     []NetworkTried   `json:"tried"` // the latest first
+}
+
+// NetworkGrant is a host that an answer has permitted for longer than one connection.
+type NetworkGrant struct {
+	Grant string `json:"grant"` // its id
+	Host  string `json:"host"`
+	Words string `json:"words"`
+}
+
+// LiveConnection is open now.
+type LiveConnection struct {
+	Sandbox string    `json:"sandbox"`
+	Session string    `json:"session"`
+	Agent   string    `json:"agent"`
+	ID      int64     `json:"id"` // within its sandbox
+	Host    string    `json:"host"`
+	Port    int       `json:"port"`
+	Address string    `json:"address"` // that was resolved and dialed
+	Rule    string    `json:"rule"`
+	Opened  time.Time `json:"opened"`
+}
+
+// NetworkTried is something the server was refused. Its host is the server's own word.
+type NetworkTried struct {
+	Kind    string    `json:"kind"` // host | port | address | resolved | content | protocol | upstream
+	Host    string    `json:"host"`
+	Port    int       `json:"port,omitempty"` // 0 where only a name was asked for
+	Address string    `json:"address,omitempty"`
+	Why     string    `json:"why"`
+	Propose string    `json:"propose,omitempty"` // the rule that would allow it; "" where none could
+	Count   int       `json:"count"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+}
+
+// NetworkChange allows a server a host, or takes that back. Taking back ends what is open to it.
+type NetworkChange struct {
+	Host  string `json:"host"` // "host", "host:port", "*.name:port" or "public-web"
+	Allow bool   `json:"allow"`
+}
+
+// Network asks what a server may reach.
+func (c *Client) Network(ctx context.Context, server string) (Network, error) {
+	return get[Network](ctx, c, networkPath(server), nil)
+}
+
+// ChangeNetwork allows or denies a server a host.
+func (c *Client) ChangeNetwork(ctx context.Context, server string, change NetworkChange) (Network, error) {
+	var out Network
+	return out, c.do(ctx, http.MethodPost, networkPath(server), nil, change, &out)
+}
+
+func networkPath(server string) string {
+	return "/api/v1/servers/" + url.PathEscape(server) + "/network"
+}

@@ -1,0 +1,164 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/grants"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// networkChanged: a person allowed a server a host, or took that back.
+const networkChanged store.Kind = "network.changed"
+
+// Network implements httpapi.Backend.
+func (d *Daemon) Network(_ context.Context, server string) (api.Network, error) {
+	s, err := d.configured(server)
+	if err != nil {
+		return api.Network{}, err
+	}
+	l := s.Spec.Network
+	out := api.Network{
+		Server: server, Allow: ruleTexts(l.Endpoints), LAN: ruleTexts(l.LAN), HostPorts: []int{}, PublicWeb: l.PublicWeb, Ask: l.Ask,
+		Granted: d.hostGrants(s.Name), Live: d.ways.liveOf(s.Name), Tried: []api.NetworkTried{},
+	}
+	for _, p := range l.HostPorts {
+		out.HostPorts = append(out.HostPorts, int(p))
+	}
+	for _, t := range d.ways.proposal(s.Name) {
+		out.Tried = append(out.Tried, api.NetworkTried{
+			Kind: string(t.Kind), Host: t.Host, Port: int(t.Port), Address: t.Address, Why: t.Why, Propose: t.Propose,
+			Count: t.Count, First: t.First, Last: t.At,
+		})
+	}
+	return out, nil
+}
+
+func ruleTexts(list []sandbox.Endpoint) []string {
+	out := []string{}
+	for _, e := range list {
+		out = append(out, e.String())
+	}
+	return out
+}
+
+func (d *Daemon) hostGrants(server sandbox.ServerName) []api.NetworkGrant {
+	out := []api.NetworkGrant{}
+	for _, g := range d.gate.Grants() {
+		if host := grants.Host(g); host != "" && g.Server == server && !ended(g, time.Now()) {
+			out = append(out, api.NetworkGrant{Grant: string(g.ID), Host: host, Words: grants.Words(g)})
+		}
+	}
+	return out
+}
+
+// liveOf lists the open connections of a server's sandboxes, the oldest first.
+func (w *ways) liveOf(server sandbox.ServerName) []api.LiveConnection {
+	out := []api.LiveConnection{}
+	for _, o := range w.all() {
+		if o.launch.Server != server {
+			continue
+		}
+		o.mu.Lock()
+		for _, c := range o.live {
+			out = append(out, api.LiveConnection{
+				Sandbox: string(o.launch.ID), Session: string(o.session.ID), Agent: w.d.agentName(o.session.Principal), ID: int64(c.ID), //nolint:gosec // counted from 1
+				Host: c.Host, Port: int(c.Port), Address: c.Address.String(), Rule: c.Rule, Opened: c.Opened,
+			})
+		}
+		o.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b api.LiveConnection) int { return a.Opened.Compare(b.Opened) })
+	return out
+}
+
+// ChangeNetwork implements httpapi.Backend: it edits servers.yaml, and holds for what runs at once.
+func (d *Daemon) ChangeNetwork(ctx context.Context, peer httpapi.Peer, server string, c api.NetworkChange) (api.Network, error) {
+	s, err := d.configured(server)
+	if err != nil {
+		return api.Network{}, err
+	}
+	if err := d.mayDecide(ctx, peer, fmt.Sprintf("change what %s may reach", server)); err != nil {
+		return api.Network{}, err
+	}
+	s.Spec.Network, err = changed(s.Spec.Network, c)
+	if err != nil {
+		return api.Network{}, fmt.Errorf("change what %s may reach: %w: %w", server, err, errdefs.ErrInvalidArgument)
+	}
+	e := event(networkChanged, approvals.Principal{UID: d.uid}, map[string]any{"host": c.Host, "allow": c.Allow, "by": deciderOf(peer)})
+	e.Server = s.Name
+	if _, err := d.db.AppendDurable(ctx, e); err != nil {
+		return api.Network{}, fmt.Errorf("record it: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	if err := d.config.Put(s); err != nil {
+		return api.Network{}, err
+	}
+	if !c.Allow {
+		d.revokeHost(ctx, s.Name, c.Host, deciderOf(peer))
+	}
+	d.ways.settled(s.Name, s.Spec.Network)
+	d.ways.refresh(ctx)
+	return d.Network(ctx, server)
+}
+
+func deciderOf(peer httpapi.Peer) string {
+	if peer.Page {
+		return "page"
+	}
+	return fmt.Sprintf("cli pid %d", peer.PID)
+}
+
+// changed is l with a host more, or less. Denying what is not listed changes nothing.
+func changed(l sandbox.Allowlist, c api.NetworkChange) (sandbox.Allowlist, error) {
+	if c.Host == "public-web" {
+		l.PublicWeb = c.Allow
+		return l, nil
+	}
+	e, err := config.ParseRule(c.Host)
+	if err != nil {
+		return l, err
+	}
+	drop := func(list []sandbox.Endpoint) []sandbox.Endpoint {
+		return slices.DeleteFunc(slices.Clone(list), func(o sandbox.Endpoint) bool { return o == e })
+	}
+	l.Endpoints = drop(l.Endpoints)
+	switch {
+	case !c.Allow:
+		l.LAN = drop(l.LAN)
+	case l.Empty(): // the first host: what else it wants is asked about
+		l.Ask = true
+		fallthrough
+	default:
+		l.Endpoints = append(l.Endpoints, e)
+	}
+	return l, nil
+}
+
+// revokeHost ends what answers had permitted about a host.
+func (d *Daemon) revokeHost(ctx context.Context, server sandbox.ServerName, host, by string) {
+	e, err := config.ParseRule(host)
+	if err != nil {
+		return
+	}
+	for _, g := range d.gate.Grants() {
+		if g.Server == server && grants.Host(g) == e.String() {
+			if err := d.gate.Revoke(ctx, g.ID, by); err != nil {
+				d.log.Warn("a permission was revoked, but not on record", "server", server, "err", err)
+			}
+		}
+	}
+	for _, o := range d.ways.all() {
+		if o.launch.Server == server {
+			o.answer(ctx, e, false, "") // and what was let pass once
+		}
+	}
+}
