@@ -94,6 +94,25 @@ func TestArgumentsAreKeptRedactedAndBounded(t *testing.T) {
 	}
 }
 
+// What is recorded of a call is written more shortly than it was said; what is sent is as it was said.
+func TestRecordingACallLeavesItsArgumentsAlone(t *testing.T) {
+	p := newPlace(t)
+	options := p.options()
+	options.Redact = func(b []byte) []byte { return b } // as one does that has nothing to redact
+	s, err := sqlite.Open(t.Context(), p.database(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const said = `{ "path": "a.txt",  "lines": [1, 2] }`
+	c := aCall("c1", approvals.Write)
+	c.Arguments = []byte(said)
+	record(t, s, store.CallRecord{Call: c, Decision: allowed, Outcome: store.CallDone})
+	if string(c.Arguments) != said {
+		t.Errorf("the arguments are now %s", c.Arguments)
+	}
+}
+
 func TestTextsAboutACallAreRedactedToo(t *testing.T) {
 	s := newPlace(t).open(t)
 	const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"

@@ -120,7 +120,7 @@ func (s *Store) arguments(raw []byte, limit int) jsontext.Value {
 	if len(raw) == 0 {
 		return nil
 	}
-	kept := jsontext.Value(s.redact(raw))
+	kept := jsontext.Value(bytes.Clone(s.redact(raw))) // raw is what will be sent, and may be what redact returns
 	if !kept.IsValid(lenient...) {
 		kept = quote(string(kept))
 	}
