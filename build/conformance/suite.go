@@ -66,7 +66,7 @@ func (s *stage) suites(ctx context.Context) error {
 		if !s.only.MatchString(r.name) {
 			continue
 		}
-		server := s.run(ctx, "server", r.name, "--url", urls["direct-"+r.name])
+		server := s.fixture(ctx, r.server, "server", r.name, "--url", urls["direct-"+r.name])
 		s.same("server/"+r.name+"/fixture", server.total, r.server)
 		for what, name := range map[string]string{"sandboxed, stdio": "inside", "elsewhere, HTTP": "far-" + r.name} {
 			began := time.Now()
@@ -74,7 +74,7 @@ func (s *stage) suites(ctx context.Context) error {
 			s.compare("server/"+r.name+"/"+what, server, through)
 			rows = append(rows, []string{"server", r.name, server.total, through.total, what, seconds(began)})
 		}
-		client := s.run(ctx, "client", r.name, "--command", s.program("everything-client"))
+		client := s.fixture(ctx, r.client, "client", r.name, "--command", s.program("everything-client"))
 		s.same("client/"+r.name+"/fixture", client.total, r.client)
 		began := time.Now()
 		ours := s.through(ctx, client, "client", r.name, "--command", s.program("remote-client"))
@@ -112,6 +112,16 @@ func (s *stage) run(ctx context.Context, kind, revision string, args ...string) 
 		o.total = total[1]
 	} else {
 		o.total = fmt.Sprintf("no result: %.200v", err)
+	}
+	return o
+}
+
+// fixture runs the suite on the reference alone; once more where it does not come out as is known,
+// which happens on a busy machine.
+func (s *stage) fixture(ctx context.Context, want, kind, revision string, args ...string) outcome {
+	o := s.run(ctx, kind, revision, args...)
+	if o.total != want {
+		o = s.run(ctx, kind, revision, args...)
 	}
 	return o
 }
