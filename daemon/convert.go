@@ -99,7 +99,7 @@ func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before str
 	call.Arguments = arguments(r.Call)
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
-		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call), Diff: diff, Before: before,
+		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call, !d.network(r.Call).Empty()), Diff: diff, Before: before,
 		Reaches: d.within(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{}, Findings: findings(r.Call),
 	}
 	if !r.Answered.IsZero() {
@@ -174,8 +174,8 @@ func bounded(s string) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// stays says where the effect stays.
-func stays(c approvals.Call) string {
+// stays says where the effect stays. networked is whether the server may reach hosts.
+func stays(c approvals.Call, networked bool) string {
 	switch {
 	case hooks.Ours(c) && c.Class == approvals.Read:
 		return "It runs in the agent itself, outside of Garita's walls."
@@ -183,24 +183,35 @@ func stays(c approvals.Call) string {
 		return "It runs in the agent itself, with your rights and outside of Garita's walls: nothing of it is kept back."
 	case c.External:
 		return "It runs outside of Garita's walls: what it does there cannot be kept back or taken back."
+	case c.Class == approvals.Read:
+		return "It only reads; what it reads goes to the agent."
 	case c.Mode == sandbox.Direct:
 		return "It changes your files at once."
-	case c.Mode == sandbox.ReadOnly || c.Mode == sandbox.None || c.Workspace == "":
-		return "It stays in the sandbox, which has no files of yours to write and reaches no host that is not listed."
+	case (c.Mode == sandbox.Snapshot || c.Mode == "") && c.Workspace != "" && networked:
+		return "Files it changes stay in the agent's workspace until you apply them; what it sends to hosts cannot be taken back."
+	case (c.Mode == sandbox.Snapshot || c.Mode == "") && c.Workspace != "":
+		return "It stays in the agent's workspace until you apply it."
+	case networked:
+		return "It can write no files of yours; what it sends to hosts cannot be taken back."
 	}
-	return "It stays in the agent's workspace until you apply it."
+	return "It stays in the sandbox, which has no files of yours to write and reaches no host."
 }
 
 // within is reaches for a server that may reach hosts.
 func (d *Daemon) within(c approvals.Call) string {
+	if n := d.network(c); !n.Empty() {
+		return hostsInWords(n) + "; no secret"
+	}
+	return reaches(c)
+}
+
+// network is what of the world the call's server may reach from within its walls.
+func (d *Daemon) network(c approvals.Call) sandbox.Allowlist {
 	if c.External || c.Server == "" {
-		return reaches(c)
+		return sandbox.Allowlist{}
 	}
-	s, known := d.config.Server(c.Server)
-	if !known || s.Spec.Network.Empty() {
-		return reaches(c)
-	}
-	return hostsInWords(s.Spec.Network) + "; no secret"
+	s, _ := d.config.Server(c.Server)
+	return s.Spec.Network
 }
 
 // reaches says what of the world a call can get at.

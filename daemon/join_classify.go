@@ -22,9 +22,14 @@ var profiles = sync.OnceValue(func() classify.Profiles {
 
 // prepared judges a tool of server by its own words and by what we know of the server.
 func (d *Daemon) prepared(server sandbox.Server, t protocol.ToolDefinition) classify.Prepared {
-	return profiles().Of(server.Source, d.config.Package(server.Name)).Prepare(classify.Definition{
+	return profiles().Of(server.Source, d.config.Package(server.Name)).Prepare(definition(t))
+}
+
+// definition is a tool's own words, as far as they are judged.
+func definition(t protocol.ToolDefinition) classify.Definition {
+	return classify.Definition{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, Annotations: t.Annotations,
-	})
+	}
 }
 
 // describes is how a session judges the tools of server.

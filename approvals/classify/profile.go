@@ -322,14 +322,14 @@ func (t *Tool) why() string {
 	if t.class() == approvals.Depends {
 		return fmt.Sprintf("Its arguments decide, as the profile %s says.", t.profile)
 	}
-	return fmt.Sprintf("The profile %s says so.", t.profile)
+	return fmt.Sprintf("What Garita knows of %s says so.", t.profile)
 }
 
 // settle decides one call by the profile's rules.
 func (t *Tool) settle(args []argument) Verdict {
 	for _, r := range t.Rules {
 		if i := slices.IndexFunc(r.when, func(c condition) bool { return !c.holds(args) }); i < 0 {
-			return Verdict{Class: r.Class, Why: fmt.Sprintf("The profile %s says so of %s.", t.profile, r.told(args)), Sensitive: r.Sensitive}
+			return Verdict{Class: r.Class, Why: fmt.Sprintf("What Garita knows of %s says so for %s.", t.profile, r.told(args)), Sensitive: r.Sensitive}
 		}
 	}
 	if t.query.argument != "" {
@@ -337,7 +337,7 @@ func (t *Tool) settle(args []argument) Verdict {
 			return v
 		}
 	}
-	return Verdict{Class: t.Class, Why: fmt.Sprintf("The profile %s says so.", t.profile)}
+	return Verdict{Class: t.Class, Why: fmt.Sprintf("What Garita knows of %s says so.", t.profile)}
 }
 
 // told is the arguments by which a rule matched, for people.
