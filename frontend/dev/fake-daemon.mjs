@@ -2,7 +2,7 @@
 //
 //   --port N      where to listen on loopback (7170; 0 takes a free one)
 //   --socket P    also a unix socket, for the window
-//   --scene S     many (default) | one | empty | hostile | broken
+//   --scene S     many (default) | one | empty | hostile | group | tool | dialogs | broken
 //   --quiet       no new calls by themselves
 //
 // It serves dist/ too, with the content policy of the real daemon. Nothing here guards anything:
@@ -64,8 +64,20 @@ function makeWorld(scene, still) {
     doctor: read("doctor.json"),
     status: read("status.json"),
     log: read("server-log.json"),
+    grants: read("grants.json"),
+    policy: read("policy.json"),
+    pins: read("pins.json"),
+    groups: [],
+    expired: [],
   };
-  if (scene === "empty") Object.assign(w, empty, { calls: empty.calls.calls });
+  w.approvals[0] = read("approval.json"); // with what can be chosen
+  if (scene === "empty") {
+    const policy = { ...w.policy, state: "none", rules: [], problems: [], warnings: [], projects: [] };
+    Object.assign(w, empty, { calls: empty.calls.calls, grants: [], policy });
+  }
+  if (scene === "dialogs") w.approvals = Object.values(dialogs());
+  if (scene === "tool") w.approvals = [read("approval-tool.json")];
+  if (scene === "group") gather(w);
   if (scene === "one") for (const k of ["calls", "approvals", "servers", "workspaces", "audit"]) w[k] = w[k].slice(0, 1);
   if (scene === "hostile") {
     const hostile = read("approval-hostile.json");
@@ -73,6 +85,27 @@ function makeWorld(scene, still) {
     w.calls = [{ ...hostile.call, arguments: undefined }, ...w.calls.slice(2)];
   }
   return still ? w : moved(w);
+}
+
+/** dialogs are the questions about twenty real calls, by their names. */
+export function dialogs() {
+  return JSON.parse(readFileSync(join(here, "../../daemon/testdata/dialogs.json"), "utf8"));
+}
+
+/** gather makes several like questions of one, and lets one have ended unseen. */
+function gather(w) {
+  w.groups = read("approval-groups.json");
+  const one = w.approvals[0];
+  w.expired = [{ ...w.approvals[1], state: "expired" }];
+  w.approvals = w.groups[0].members.map(({ id, binding, tool, sentence, object }) => ({
+    ...one,
+    id,
+    binding,
+    object,
+    diff: undefined,
+    group: w.groups[0].id,
+    call: { ...one.call, id: `c${id}`, tool, sentence, arguments: { path: object, content: "export {}\n" } },
+  }));
 }
 
 /** moved brings all times forward so that the newest call is some seconds old. */
@@ -105,9 +138,24 @@ function route(world, method, url, body) {
     "GET calls": () => (name ? whole(world, name) : page(world, url)),
     "GET approvals": () =>
       name ? world.approvals.find((a) => a.id === name) : world.approvals.filter((a) => a.state === "pending"),
-    "POST approvals": () => decide(world, name, body),
-    "GET servers": () => (verb === "log" ? world.log : name ? world.servers.find((s) => s.name === name) : world.servers),
-    "POST servers": () => stop(world, name),
+    "POST approvals": () => (verb === "preview" ? preview(world, name, body) : decide(world, name, body)),
+    "GET approval-groups": () => world.groups,
+    "POST approval-answers": () => body.members.map((m) => decide(world, m.id, { ...m, approve: body.approve })),
+    "GET expired-approvals": () => world.expired,
+    "POST expired-approvals": () => ((world.expired = []), null),
+    "GET grants": () => world.grants.filter((g) => url.searchParams.has("all") || g.state === "valid"),
+    "DELETE grants": () => ((world.grants.find((g) => g.id === name).state = "revoked"), world.emit("grant", name), null),
+    "GET policy": () => world.policy,
+    "POST policy": () => read(name === "explain" ? "policy-explanation.json" : "policy-replay.json"),
+    "GET servers": () =>
+      verb === "log"
+        ? world.log
+        : verb === "pins"
+          ? { ...world.pins, server: name }
+          : name
+            ? world.servers.find((s) => s.name === name)
+            : world.servers,
+    "POST servers": () => (verb === "pins" ? answerPins(world, body) : stop(world, name)),
     "GET workspaces": () =>
       name ? { ...world.diff, workspace: world.workspaces.find((w) => w.server === name) } : world.workspaces,
     "POST workspaces": () => read("apply-result.json"),
@@ -130,6 +178,26 @@ function whole(world, id) {
   const call = world.calls.find((c) => c.id === id);
   const asked = world.approvals.find((a) => a.call.id === id);
   return call && { ...call, arguments: asked?.call.arguments ?? read("call.json").arguments };
+}
+
+/** preview repeats what was offered for the scope, with what is asked for in its words. */
+function preview(world, id, permit) {
+  const offer = world.approvals.find((a) => a.id === id)?.offers.find((o) => o.scope === permit.scope);
+  const said = (permit.match ?? []).map((m) => `${m.path.slice(1)} ${m.prefix ? "in " + m.prefix : "like " + m.command}`);
+  return (
+    offer && {
+      ...offer,
+      ...permit,
+      words: offer.words.replace(/with .*$/, `with ${said.join(" and ")}; its other arguments may be anything`),
+    }
+  );
+}
+
+function answerPins(world, { accept, items }) {
+  for (const i of world.pins.items) {
+    if (i.state === "waits" && (!items || items.includes(`${i.kind}/${i.name}`))) i.state = accept ? "accepted" : "refused";
+  }
+  return world.pins;
 }
 
 function decide(world, id, { approve, binding }) {

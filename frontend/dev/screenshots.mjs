@@ -1,12 +1,13 @@
 // Takes the pictures of docs/screenshots from the built page and the fake daemon.
 //
-//   node dev/screenshots.mjs [--out DIR] [--all]
+//   node dev/screenshots.mjs [--out DIR] [--all | --dialogs] [--only NAME,…]
 //
-// --all takes every page in every scene, to judge the look; without, only what the README shows.
+// --all takes every page in every scene, to judge the look; --dialogs the questions about twenty real
+// calls that docs/approvals.md shows; without, only what the README shows.
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { start } from "./fake-daemon.mjs";
+import { dialogs, start } from "./fake-daemon.mjs";
 
 const has = (name) => process.argv.includes(name);
 const out = has("--out")
@@ -26,6 +27,21 @@ const more = [
   { name: "approval-push", path: "/approvals", review: 1 },
   { name: "servers-list", path: "/servers" },
   { name: "log", path: "/servers?server=files&tab=log" },
+  { name: "pins", path: "/servers?server=files&tab=pins" },
+  { name: "group", path: "/approvals", scene: "group" },
+  { name: "group-review", path: "/approvals?group=r0e3cc730d9c08262b256b2ba943e34c0", scene: "group" },
+  { name: "approval-tool", path: "/approvals", review: 0, scene: "tool" },
+  { name: "approval-session", path: "/approvals", review: 0, choose: "This session" },
+  { name: "permissions", path: "/approvals?tab=permissions&ended=yes" },
+  { name: "policy", path: "/policy" },
+  { name: "project", path: "/policy", press: "See what it changes" },
+  { name: "explain", path: "/policy?tab=explain&server=files&tool=write_file" },
+  { name: "replay", path: "/policy?tab=replay", press: "Try it" },
+  { name: "policy-es", path: "/policy", locale: "es" },
+  { name: "approval-es", path: "/approvals", review: 0, locale: "es" },
+  { name: "empty-permissions", path: "/approvals?tab=permissions", scene: "empty" },
+  { name: "empty-policy", path: "/policy", scene: "empty" },
+  { name: "compact-group", path: "/", scene: "group", width: 420, height: 560 },
   { name: "workspaces", path: "/workspaces" },
   { name: "record", path: "/record", press: "Verify" },
   { name: "doctor", path: "/doctor" },
@@ -43,12 +59,23 @@ const more = [
   { name: "door", path: "/calls", out: true },
 ];
 
+// What is chosen in some of the twenty, so that what it means is to be seen.
+const chosen = { "write-a-file": "Always", command: "Always", "edit-a-file": "Collect", "move-a-file": "This session" };
+const twenty = Object.keys(dialogs()).map((name, i) => ({
+  name: `approval-${name}`,
+  path: "/approvals",
+  scene: "dialogs",
+  review: i,
+  choose: chosen[name],
+  dialog: true,
+}));
+
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 const only = has("--only") ? process.argv[process.argv.indexOf("--only") + 1].split(",") : undefined;
 const problems = [];
-for (const shot of has("--all") ? [...shots, ...more] : shots) {
+for (const shot of has("--dialogs") ? twenty : has("--all") ? [...shots, ...more] : shots) {
   if (only && !only.includes(shot.name)) continue;
-  for (const theme of ["light", "dark"]) await take(shot, theme);
+  for (const theme of shot.dialog ? ["light"] : ["light", "dark"]) await take(shot, theme);
 }
 await browser.close();
 if (problems.length) {
@@ -75,9 +102,11 @@ async function take(shot, theme) {
   await page.clock.runFor(1500);
   if (shot.keys) await page.keyboard.press(shot.keys);
   if (shot.press) await page.getByRole("button", { name: shot.press }).click();
+  if (shot.choose) await page.getByText(shot.choose, { exact: true }).click();
   await page.clock.runFor(1500);
   await page.waitForTimeout(250);
-  await page.screenshot({ path: `${out}/${shot.name}${theme === "dark" ? "-dark" : ""}.png` });
+  const what = shot.dialog ? page.getByRole("dialog") : page;
+  await what.screenshot({ path: `${out}/${shot.name}${theme === "dark" ? "-dark" : ""}.png` });
   await context.close();
   daemon.close();
 }

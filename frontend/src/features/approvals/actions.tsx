@@ -131,13 +131,18 @@ function Standing({ approval, armed, unseen, changed, sending, problem }: Omit<P
   return (
     <>
       {changed && <span className="font-[550] text-wait">{t("approval.changed")}</span>}
-      {unseen && <span className="font-[550] text-ink">{t("approval.unseen")}</span>}
-      <span className="flex items-center gap-1.5">
-        <Key name="D" /> {t("approval.hint.deny")}
-      </span>
-      <span className="flex items-center gap-1.5">
-        <Key name="Tab" /> {t("approval.hint.tab")}
-      </span>
+      {unseen ? (
+        <span className="font-[550] text-ink">{t("approval.unseen")}</span>
+      ) : (
+        <>
+          <span className="flex items-center gap-1.5">
+            <Key name="D" /> {t("approval.hint.deny")}
+          </span>
+          <span className="flex items-center gap-1.5">
+            <Key name="Tab" /> {t("approval.hint.tab")}
+          </span>
+        </>
+      )}
       <span className="sr-only">{armed && !unseen ? t("approval.armed") : t("approval.arming")}</span>
     </>
   );

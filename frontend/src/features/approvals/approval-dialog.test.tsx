@@ -39,8 +39,8 @@ describe("the approval dialog", () => {
     const dialog = screen.getByRole("dialog");
     const order = [
       "claude-code wants to change one file",
-      "through files (write_file)",
       "src/auth/session.ts",
+      "through files (write_file)",
       "It stays in the agent's workspace until you apply it.",
       "What changes",
       "const lifetime = s.remember",

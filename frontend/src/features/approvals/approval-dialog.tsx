@@ -43,7 +43,7 @@ export function ApprovalDialog({ id, close }: { id: string; close: () => void })
         <>
           <Watched note={note}>
             <Question approval={approval} raw={found.data.raw} unfolded={unfolded} unfold={setUnfolded}>
-              <ScopeChoice scope={scope} offers={offers} disabled={!open} />
+              <ScopeChoice scope={scope} offers={offers} disabled={!open} once={approval.call.tool ? "call" : "other"} />
             </Question>
           </Watched>
           <Actions

@@ -80,7 +80,7 @@ export function GroupDialog({ id, close }: { id: string; close: () => void }) {
                   />
                 </div>
               )}
-              <ScopeChoice scope={scope} offers={offers} disabled={!open} />
+              <ScopeChoice scope={scope} offers={offers} disabled={!open} once="calls" />
             </div>
           </Watched>
           <Actions

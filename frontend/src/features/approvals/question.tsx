@@ -38,16 +38,16 @@ export function Question({ approval, raw, unfolded, unfold, children }: Props) {
         <h2 id="approval-title" className="m-0 mb-1 text-xl leading-[1.3] font-[640] tracking-[-0.015em] text-pretty">
           <Foreign text={approval.title} />
         </h2>
+        {!approval.title.includes(approval.object) && approval.object !== call.tool && (
+          <p className="m-0 mb-0.5 line-clamp-2">
+            <Foreign text={approval.object} className="font-mono text-sm text-ink" />
+          </p>
+        )}
         <p className="m-0 text-pretty text-ink2">
           {call.tool && (
             <>
               <ClassBadge name={call.class} /> <bdi>{t("approval.through", { server: call.server, tool: call.tool })}</bdi>
               {". "}
-            </>
-          )}
-          {!approval.title.includes(approval.object) && approval.object !== call.tool && (
-            <>
-              <Foreign text={approval.object} className="font-mono text-sm text-ink" />{" "}
             </>
           )}
           {approval.stays}

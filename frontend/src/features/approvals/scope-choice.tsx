@@ -12,16 +12,26 @@ interface Props {
   scope: Scope;
   offers: Offer[];
   disabled: boolean;
+  /** What is asked about: the word for once. */
+  once?: "call" | "calls" | "other";
 }
 
 /** ScopeChoice is how far a yes reaches: the narrowest by default, each in words, with what it would
  * have let through. Its height does not change with what is chosen. */
-export function ScopeChoice({ scope, offers, disabled }: Props) {
+export function ScopeChoice({ scope, offers, disabled, once = "call" }: Props) {
   const t = useT();
   const id = useId();
   const chosen = scope.permit.scope ?? "once";
   const offered = order.filter((s) => s === "once" || offers.some((o) => o.scope === s));
   const of = (s: string) => offers.filter((o) => (o.scope ?? "once") === s);
+  if (offered.length === 1) {
+    return (
+      <dl className="m-0 flex shrink-0 border-t border-line px-[22px] py-2.5">
+        <dt className="mr-3 w-[104px] shrink-0 text-ink3">{t("scope.label")}</dt>
+        <dd className="m-0">{t(`scope.once.${once}.words`)}</dd>
+      </dl>
+    );
+  }
   return (
     <fieldset disabled={disabled} className="m-0 shrink-0 border-0 border-t border-line px-[22px] pt-2.5 pb-0">
       <legend className="float-left mr-3 w-[104px] p-0 pt-[5px] text-ink3">{t("scope.label")}</legend>
@@ -39,7 +49,7 @@ export function ScopeChoice({ scope, offers, disabled }: Props) {
               onChange={() => (s === "once" ? scope.edit({ scope: "once" }) : scope.choose(of(s)[0]!))}
               className="absolute inset-0 m-0 size-full cursor-pointer opacity-0"
             />
-            {t(`scope.${s}`)}
+            {s === "once" ? t(`scope.once.${once}`) : t(`scope.${s}`)}
           </label>
         ))}
       </div>
@@ -48,16 +58,20 @@ export function ScopeChoice({ scope, offers, disabled }: Props) {
         aria-label={t("scope.means")}
         // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- else the keyboard cannot scroll it
         tabIndex={0}
-        className="clear-both mt-2 flex h-[98px] flex-col gap-1 overflow-y-auto pl-[116px] text-sm focus-visible:outline-offset-[-2px] max-[620px]:pl-0"
+        className="clear-both mt-2 flex h-[136px] flex-col gap-1 overflow-y-auto pl-[116px] text-sm focus-visible:outline-offset-[-2px] max-[620px]:pl-0"
       >
-        {chosen === "once" ? <Once offers={offers} /> : <Chosen scope={scope} alternatives={of(chosen)} />}
+        {chosen === "once" ? (
+          <Once offers={offers} words={t(`scope.once.${once}.words`)} />
+        ) : (
+          <Chosen scope={scope} alternatives={of(chosen)} />
+        )}
       </div>
     </fieldset>
   );
 }
 
 /** Once says what more there would be to choose, so that nobody has to try it to know. */
-function Once({ offers }: { offers: Offer[] }) {
+function Once({ offers, words }: { offers: Offer[]; words: string }) {
   const t = useT();
   const wider = (["always", "collect"] as const).flatMap((s) => {
     const offer = offers.find((o) => o.scope === s);
@@ -65,7 +79,7 @@ function Once({ offers }: { offers: Offer[] }) {
   });
   return (
     <>
-      <p className="m-0 text-ink">{t("scope.once.words")}</p>
+      <p className="m-0 text-ink">{words}</p>
       {wider.map(({ s, offer }) => (
         <p key={s} className="m-0 text-ink3">
           {t("scope.would", { scope: t(`scope.${s}`) })} <Foreign text={offer.words} />.

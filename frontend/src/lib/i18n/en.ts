@@ -74,7 +74,7 @@ export const en = {
 
   "class.read": "reads",
   "class.write": "writes",
-  "class.destroy": "deletes",
+  "class.destroy": "destroys or publishes",
   "class.execute": "runs or sends",
   "class.depends": "depends",
 
@@ -307,6 +307,7 @@ export const en = {
 
   "nav.policy": "Policy",
   "common.more": "and {n} more",
+  "common.emptyText": "empty",
   "common.host": "As it is looked up: {host}",
   "approvals.tab.waiting": "Questions",
   "approvals.tab.permissions": "Permissions",
@@ -348,7 +349,12 @@ export const en = {
   "scope.untilTime": "Until {time}",
   "scope.always": "Always",
   "scope.collect": "Collect",
-  "scope.once.words": "These arguments, one time. The next call asks again.",
+  "scope.once.call": "Only this call",
+  "scope.once.call.words": "These arguments, one time. The next call asks again.",
+  "scope.once.calls": "Only these calls",
+  "scope.once.calls.words": "These calls, each one time. The next ones ask again.",
+  "scope.once.other": "Only this",
+  "scope.once.other.words": "This, as it is shown here, and nothing else.",
   "scope.would": "“{scope}” would let through:",
   "scope.lets": "Lets through without asking:",
   "scope.takeBack": "Only for this agent. You can take it back under Permissions.",

@@ -76,7 +76,7 @@ export const es: Record<keyof typeof en, string> = {
 
   "class.read": "lee",
   "class.write": "escribe",
-  "class.destroy": "borra",
+  "class.destroy": "destruye o publica",
   "class.execute": "ejecuta o envía",
   "class.depends": "depende",
 
@@ -309,6 +309,7 @@ export const es: Record<keyof typeof en, string> = {
 
   "nav.policy": "Política",
   "common.more": "y {n} más",
+  "common.emptyText": "vacío",
   "common.host": "Tal como se busca: {host}",
   "approvals.tab.waiting": "Preguntas",
   "approvals.tab.permissions": "Permisos",
@@ -350,7 +351,12 @@ export const es: Record<keyof typeof en, string> = {
   "scope.untilTime": "Hasta {time}",
   "scope.always": "Siempre",
   "scope.collect": "Reunir",
-  "scope.once.words": "Estos argumentos, una vez. La próxima llamada vuelve a preguntar.",
+  "scope.once.call": "Solo esta llamada",
+  "scope.once.call.words": "Estos argumentos, una vez. La próxima llamada vuelve a preguntar.",
+  "scope.once.calls": "Solo estas llamadas",
+  "scope.once.calls.words": "Estas llamadas, una vez cada una. Las próximas vuelven a preguntar.",
+  "scope.once.other": "Solo esto",
+  "scope.once.other.words": "Esto, tal como se muestra aquí, y nada más.",
   "scope.would": "“{scope}” dejaría pasar:",
   "scope.lets": "Deja pasar sin preguntar:",
   "scope.takeBack": "Solo para este agente. Puedes retirarlo en Permisos.",
