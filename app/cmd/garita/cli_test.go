@@ -138,12 +138,17 @@ func TestACodeMustBeTypedToApproveAtATerminal(t *testing.T) {
 		"the end of the input ": {"", true, false},
 	} {
 		cli, _, _ := testCLI(t, c.typed)
-		answer := api.Answer{Approve: c.approve}
-		if err := cli.typed(a, &answer); (err == nil) != c.done {
+		cli.asks = true
+		tty, code, err := reply{cli: cli, approve: c.approve}.typed(api.AnswerCode(a.Binding))
+		if (err == nil) != c.done {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if c.done && (!answer.TTY || answer.Code != "ab12") {
-			t.Errorf("%s: got %+v", name, answer)
+		if c.done && (!tty || code != "ab12") {
+			t.Errorf("%s: got %v, %s", name, tty, code)
+		}
+		cli.asks = false
+		if tty, code, err := (reply{cli: cli, approve: true}).typed("ab12"); tty || code != "" || err != nil {
+			t.Errorf("without a terminal: got %v, %s, %v", tty, code, err)
 		}
 	}
 }

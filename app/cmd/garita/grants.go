@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,19 +52,28 @@ func (c *cli) showGrants(list []api.Grant) {
 }
 
 func (c *cli) grantsRevokeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke ID", Short: "Take a permission back, at once", Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.reachable(cmd.Context()); err != nil {
-				return err
-			}
-			if err := c.client.RevokeGrant(cmd.Context(), args[0]); err != nil {
-				return err
-			}
+	cmd := &cobra.Command{Use: "revoke ID", Short: "Take a permission back, at once", Args: usage(cobra.ExactArgs(1))}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		if err := c.reachable(ctx); err != nil {
+			return err
+		}
+		if err := c.client.RevokeGrant(ctx, args[0]); err != nil {
+			return err
+		}
+		if !*asJSON {
 			printTo(c.out, "revoked\n")
 			return nil
-		},
+		}
+		all, err := c.client.Grants(ctx, true)
+		i := slices.IndexFunc(all, func(g api.Grant) bool { return g.ID == args[0] })
+		if err != nil || i < 0 {
+			return err
+		}
+		return c.printJSON(all[i])
 	}
+	return cmd
 }
 
 // permitFlags say how far a yes reaches.

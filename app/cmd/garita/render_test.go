@@ -57,6 +57,9 @@ var renders = map[string]render{
 	"restored":       show((*cli).showRestored),
 	"applied":        show(func(c *cli, r api.ApplyResult) { c.showApplied("apply", r) }),
 	"approvals":      show(func(c *cli, l []api.Approval) { c.showApprovals(l, noon) }),
+	"expired":        show((*cli).showExpired),
+	"grants":         show((*cli).showGrants),
+	"hook-plan":      show((*cli).showHookPlan),
 	"approval":       show(func(c *cli, a api.Approval) { c.showApproval(a, noon) }),
 }
 

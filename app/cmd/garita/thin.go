@@ -33,6 +33,10 @@ func (c *cli) policyClassifyCommand() *cobra.Command {
 	return c.wholly("classify", "Say what a server's tools do, by its tools/list answer")
 }
 
+func (c *cli) approvalsWatchCommand() *cobra.Command {
+	return c.wholly("watch", "Answer questions as they come, in this terminal")
+}
+
 // wholly is a command of which only the whole program knows the flags.
 func (c *cli) wholly(use, short string) *cobra.Command {
 	return &cobra.Command{

@@ -1,0 +1,22 @@
+package question
+
+import (
+	"testing"
+	"unicode"
+
+	"github.com/garita-dev/garita/daemon/api"
+)
+
+func FuzzQuestion(f *testing.F) {
+	f.Add("t\x1b[2J", "o\u202e", `{"a":"b\n","c":[1]}`, "-x\n+y", 60)
+	f.Fuzz(func(t *testing.T, title, object, arguments, diff string, width int) {
+		a := api.Approval{Title: title, Object: object, State: "pending", Call: api.Call{Tool: object, Arguments: []byte(arguments)}, Diff: &api.FileDiff{Unified: diff, Change: api.Change{Path: title}}}
+		for _, l := range Of(a, 20+max(0, width)%200) {
+			for _, r := range l.Text {
+				if !unicode.IsPrint(r) {
+					t.Errorf("%q in %q", r, l.Text)
+				}
+			}
+		}
+	})
+}
