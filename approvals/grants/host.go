@@ -1,0 +1,66 @@
+package grants
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+)
+
+// hostPath is where a grant that is about a host, and not about calls, names it: "host:port" in JSON.
+// Such a grant names no tool, so it covers no call.
+const hostPath = "/host"
+
+// makeHost is the grant that follows from a yes to a server's reaching one host.
+func makeHost(r approvals.Request, g approvals.Grant, p approvals.Permission, now time.Time) (approvals.Grant, error) {
+	wants := r.Subject.Network
+	if wants == nil || len(wants.Hosts) != 1 || wants.After {
+		return approvals.Grant{}, fmt.Errorf("allow more than this once: it is not about reaching one host: %w", errdefs.ErrInvalidArgument)
+	}
+	g.Tool, g.Pin, g.Class, g.Sensitive = "", "", "", false
+	g.Arguments = []approvals.Argument{{Path: hostPath, Equals: strconv.Quote(wants.Hosts[0])}}
+	switch p.Scope {
+	case approvals.ScopeSession:
+		g.Session = r.Call.Session
+	case approvals.ScopeUntil:
+		if g.Until = p.Until; !now.Before(g.Until) {
+			return approvals.Grant{}, fmt.Errorf("allow more than this once: it would have ended already; name a time to come: %w", errdefs.ErrInvalidArgument)
+		}
+	case approvals.ScopeAlways:
+	case approvals.ScopeOnce, approvals.ScopeCollect:
+		return approvals.Grant{}, fmt.Errorf("allow more than this once: choose session, until or always: %w", errdefs.ErrInvalidArgument)
+	default:
+		return approvals.Grant{}, fmt.Errorf("allow more than this once: %q is no scope; choose session, until or always: %w", p.Scope, errdefs.ErrInvalidArgument)
+	}
+	g.ID = newID()
+	return g, nil
+}
+
+// Host is the host and port that g lets its server reach; "" for a grant about calls.
+func Host(g approvals.Grant) string {
+	if g.Tool != "" || g.Scope == approvals.ScopeCollect || len(g.Arguments) != 1 || g.Arguments[0].Path != hostPath {
+		return ""
+	}
+	host, err := strconv.Unquote(g.Arguments[0].Equals)
+	if err != nil {
+		return ""
+	}
+	return host
+}
+
+// hostOffers are the permissions that can be given with a yes to reaching a host.
+func hostOffers(r approvals.Request, offers []Offer, now time.Time) []Offer {
+	for _, p := range []approvals.Permission{
+		{Scope: approvals.ScopeSession},
+		{Scope: approvals.ScopeUntil, Until: now.Add(hour).Truncate(time.Minute)},
+		{Scope: approvals.ScopeAlways},
+	} {
+		if g, err := Make(r, p, "", now); err == nil {
+			offers = append(offers, Offer{Permission: p, Words: Words(g)})
+		}
+	}
+	return offers
+}
