@@ -61,7 +61,7 @@ func (stdioDaemon) Watch(ctx context.Context, told func([]Question)) error {
 			var qs []Question
 			for _, part := range strings.Split(line, "|") {
 				if f := strings.Split(part, "="); len(f) == 3 {
-					qs = append(qs, Question{f[0], f[1], f[2]})
+					qs = append(qs, Question{f[0], f[1], f[2], "sha256:" + f[0]})
 				}
 			}
 			told(qs)
@@ -71,6 +71,11 @@ func (stdioDaemon) Watch(ctx context.Context, told func([]Question)) error {
 
 func (stdioDaemon) Open(_ context.Context, path string) error {
 	fmt.Println("open:", path)
+	return nil
+}
+
+func (stdioDaemon) Deny(_ context.Context, q Question) error {
+	fmt.Println("deny:", q.ID, q.Binding)
 	return nil
 }
 

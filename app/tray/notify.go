@@ -19,12 +19,13 @@ const maxNotifications = 3
 // maxBody bounds a notification's text, in characters.
 const maxBody = 240
 
-// notifier shows a notification for each question that arrives. Clicking one opens the question;
-// it never answers it. update is for one goroutine.
+// notifier shows a notification for each question that arrives. Clicking one opens the question; its
+// second button says no, and there is none that says yes. update is for one goroutine.
 type notifier struct {
 	bus  *bus
 	log  *slog.Logger
 	open func(id string)
+	deny func(Question)
 
 	stop context.CancelFunc
 	wg   sync.WaitGroup
@@ -32,14 +33,15 @@ type notifier struct {
 	mu    sync.Mutex // guards the fields below
 	owner string     // who may speak for the notification service
 	shown map[string]uint32
-	sum   uint32 // the notification for all that are not shown on their own; 0 for none
+	asked map[string]Question // those that are shown, as they are
+	sum   uint32              // the notification for all that are not shown on their own; 0 for none
 	known map[string]bool
 }
 
 // newNotifier starts listening for clicks; close ends it.
-func newNotifier(b *bus, log *slog.Logger, open func(id string)) *notifier {
+func newNotifier(b *bus, log *slog.Logger, open func(id string), deny func(Question)) *notifier {
 	ctx, stop := context.WithCancel(context.Background())
-	n := &notifier{bus: b, log: log, open: open, stop: stop, shown: map[string]uint32{}, known: map[string]bool{}}
+	n := &notifier{bus: b, log: log, open: open, deny: deny, stop: stop, shown: map[string]uint32{}, asked: map[string]Question{}, known: map[string]bool{}}
 	n.owner = b.owner(ctx, notifyName)
 	n.wg.Go(func() { n.listen(ctx) })
 	return n
@@ -58,30 +60,30 @@ func (n *notifier) listen(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case s := <-n.bus.notify:
-			if id, ok := n.heard(s); ok {
-				opening.Go(func() { n.open(id) })
+			if act := n.heard(s); act != nil {
+				opening.Go(act)
 			}
 		}
 	}
 }
 
-// heard follows a signal. It returns the question that was clicked, if that is what it says. Any
-// program on the bus can send such signals: only the service's owner is believed.
-func (n *notifier) heard(s *dbus.Signal) (id string, clicked bool) {
+// heard follows a signal. It returns what is to be done, if something was clicked. Any program on the
+// bus can send such signals: only the service's owner is believed.
+func (n *notifier) heard(s *dbus.Signal) (act func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if name, owner := ownerChanged(s); name == notifyName {
 		n.owner, n.sum = owner, 0
 		clear(n.shown)
-		return "", false
+		return nil
 	}
 	if n.owner == "" || s.Sender != n.owner || len(s.Body) < 2 {
-		return "", false
+		return nil
 	}
 	number, _ := s.Body[0].(uint32)
 	switch s.Name {
 	case notifyName + ".ActionInvoked":
-		return n.question(number)
+		return n.clicked(number, s.Body[1])
 	case notifyName + ".NotificationClosed":
 		if number == n.sum {
 			n.sum = 0
@@ -92,7 +94,20 @@ func (n *notifier) heard(s *dbus.Signal) (id string, clicked bool) {
 			}
 		}
 	}
-	return "", false
+	return nil
+}
+
+// clicked is what a click on a notification has done. No button, and no click, says yes.
+func (n *notifier) clicked(number uint32, button any) func() {
+	id, ok := n.question(number)
+	q, asked := n.asked[id]
+	switch {
+	case !ok:
+		return nil
+	case button == "deny" && asked:
+		return func() { n.deny(q) }
+	}
+	return func() { n.open(id) }
 }
 
 // question finds what a notification is about: a question, or "" for the one about all.
@@ -125,6 +140,7 @@ func (n *notifier) update(ctx context.Context, waiting []Question) {
 		if !here[q] {
 			n.take(ctx, number)
 			delete(n.shown, q)
+			delete(n.asked, q)
 		}
 	}
 	if n.sum != 0 && len(waiting) <= len(n.shown) {
@@ -139,19 +155,19 @@ func (n *notifier) showAll(ctx context.Context, fresh []Question, waiting int) {
 		return
 	}
 	if len(n.shown)+len(fresh) > maxNotifications {
-		n.sum = n.send(ctx, n.sum, fmt.Sprintf("%d requests wait for you", waiting), "")
+		n.sum = n.send(ctx, n.sum, fmt.Sprintf("%d requests wait for you", waiting), "", false)
 		return
 	}
 	for _, q := range fresh {
-		if number := n.send(ctx, 0, plainText(q.Title), body(q.Object)); number != 0 {
-			n.shown[q.ID] = number
+		if number := n.send(ctx, 0, plainText(q.Title), body(q.Object), true); number != 0 {
+			n.shown[q.ID], n.asked[q.ID] = number, q
 		}
 	}
 }
 
 // send shows one notification, in place of another if replaces is not 0, and returns its number;
-// 0 when there is no service.
-func (n *notifier) send(ctx context.Context, replaces uint32, title, text string) uint32 {
+// 0 when there is no service. one says that it is about one question, which can be denied.
+func (n *notifier) send(ctx context.Context, replaces uint32, title, text string, one bool) uint32 {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	service := n.bus.conn.Object(notifyName, notifyPath)
@@ -159,6 +175,9 @@ func (n *notifier) send(ctx context.Context, replaces uint32, title, text string
 	var can []string
 	if err := service.CallWithContext(ctx, notifyName+".GetCapabilities", 0).Store(&can); err == nil && slices.Contains(can, "actions") {
 		actions = []string{"default", "Review", "review", "Review"}
+		if one {
+			actions = append(actions, "deny", "Deny")
+		}
 	}
 	hints := map[string]dbus.Variant{
 		"urgency":       dbus.MakeVariant(byte(1)),

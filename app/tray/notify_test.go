@@ -5,11 +5,18 @@ import (
 	"testing"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/garita-dev/garita/daemon/api"
 )
 
 func click(t *testing.T, from *dbus.Conn, number uint32) {
 	t.Helper()
-	if err := from.Emit(notifyPath, notifyName+".ActionInvoked", number, "review"); err != nil {
+	press(t, from, number, "review")
+}
+
+func press(t *testing.T, from *dbus.Conn, number uint32, button string) {
+	t.Helper()
+	if err := from.Emit(notifyPath, notifyName+".ActionInvoked", number, button); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -43,6 +50,44 @@ func TestNotifications(t *testing.T) {
 	click(t, s.conn, got.number)
 	click(t, s.conn, second.number)
 	r.expect("open: /approvals?review=r2") // the one taken away leads nowhere
+}
+
+func TestANotificationCanSayNo(t *testing.T) {
+	s := newSession(t)
+	n := s.startNotes()
+	s.startPanel(s.conn)
+	r := s.startTray("10s")
+	r.say("r1=one=a")
+	got := await(t, n.shown, "a notification")
+	if said := strings.Join(got.actions, " "); !strings.Contains(said, "deny Deny") || strings.Contains(strings.ToLower(said), "approve") {
+		t.Errorf("actions %v, want Review and Deny", got.actions)
+	}
+	press(t, s.connect(), got.number, "deny") // forged
+	press(t, s.conn, got.number, "approve")   // no such button: it leads to the question
+	r.expect("open: /approvals?review=r1")
+	press(t, s.conn, got.number, "deny")
+	r.expect("deny: r1 sha256:r1")
+}
+
+func TestEveryKindIsOneLine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a    api.Approval
+		want string
+	}{
+		"a call":           {api.Approval{Object: "git push"}, "git push"},
+		"a doubtful call":  {api.Approval{Object: "git push", Findings: []api.Finding{{Kind: "doubt", Text: "It was told to."}}}, "git push: It was told to."},
+		"a tool":           {api.Approval{Object: "x", Tool: &api.ToolChange{Tool: "read", Findings: []string{"it hides words"}}}, "read: it hides words"},
+		"files":            {api.Approval{Apply: &api.Application{Paths: []string{"/a", "/b"}}}, "/a, /b"},
+		"all files":        {api.Approval{Apply: &api.Application{}}, "everything that differs"},
+		"a host":           {api.Approval{Network: &api.NetworkAccess{Hosts: []string{"a:443"}}}, "a:443"},
+		"a package":        {api.Approval{Install: &api.Installation{Package: "npm:x@1"}}, "npm:x@1"},
+		"use of a secret":  {api.Approval{Secret: &api.SecretUse{Secret: "t", Hosts: []string{"h"}}}, "t, towards h"},
+		"nothing in words": {api.Approval{Call: api.Call{Agent: "a", Tool: "t"}}, ""},
+	} {
+		if got := questions([]api.Approval{tc.a})[0]; got.Object != tc.want || name == "nothing in words" && got.Title != "a asks for t" {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
 }
 
 func TestFloodIsOneNotification(t *testing.T) {

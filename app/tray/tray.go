@@ -1,5 +1,5 @@
 // Package tray shows in the desktop's panel whether somebody waits for an answer, and leads to the
-// page where it is given. It answers nothing itself.
+// page where it is given. It can say no; a yes takes all of the question, which no notification shows.
 //
 // Everything goes over the session bus: the icon as a StatusNotifierItem, its menu, and a
 // notification when a question arrives. Text of a question comes from agents and servers and is hostile.
@@ -19,9 +19,10 @@ import (
 
 // Question is one request that waits for a person.
 type Question struct {
-	ID     string
-	Title  string // "claude-desktop wants to change one file"
-	Object string // what it is about: a path, a command
+	ID      string
+	Title   string // "claude-desktop wants to change one file"
+	Object  string // what it is about, in one line: a path, a command, hosts, a tool
+	Binding string // proves what was seen
 }
 
 // Daemon is what the tray needs of it.
@@ -31,6 +32,8 @@ type Daemon interface {
 	Watch(ctx context.Context, told func(waiting []Question)) error
 	// Open shows the person the page at path: PagePath, or what QuestionPath says.
 	Open(ctx context.Context, path string) error
+	// Deny answers no to a question, as it was seen.
+	Deny(ctx context.Context, q Question) error
 }
 
 // PagePath is where the page begins.
@@ -103,7 +106,7 @@ type tray struct {
 
 // watch follows the daemon, through its restarts, until ctx ends.
 func (t *tray) watch(ctx context.Context) {
-	n := newNotifier(t.bus, t.log, func(id string) { t.open(ctx, QuestionPath(id)) })
+	n := newNotifier(t.bus, t.log, func(id string) { t.open(ctx, QuestionPath(id)) }, func(q Question) { t.deny(ctx, q) })
 	defer n.close()
 	t.show(view{sentence: "Looking for the daemon"})
 	for pause := retryFirst; ctx.Err() == nil; pause = min(2*pause, retryLast) {
@@ -180,6 +183,14 @@ func (t *tray) show(v view) {
 func (t *tray) open(ctx context.Context, path string) {
 	if err := t.daemon.Open(ctx, path); err != nil {
 		t.log.Error("page not opened", "err", err)
+	}
+}
+
+// deny says no. What the daemon does not take is shown where it can be given.
+func (t *tray) deny(ctx context.Context, q Question) {
+	if err := t.daemon.Deny(ctx, q); err != nil {
+		t.log.Warn("not denied", "err", err)
+		t.open(ctx, QuestionPath(q.ID))
 	}
 }
 
