@@ -259,7 +259,26 @@ func withSubject(a api.Approval, r approvals.Request) api.Approval {
 		return a
 	}
 	a.Stays, a.Reaches, a.Diff, a.Call.Arguments = "", "", nil, json.RawMessage("{}")
+	if s.Install != nil { // whatever shows a question shows its arguments whole
+		a.Call.Arguments = installArguments(*s.Install)
+		for _, doubt := range s.Install.Doubts {
+			a.Findings = append(a.Findings, api.Finding{Kind: "package", Text: doubt})
+		}
+	}
 	return a
+}
+
+// installArguments are what would be installed or run, for reading.
+func installArguments(i approvals.Installation) json.RawMessage {
+	b, err := json.Marshal(struct {
+		Package   string `json:"package"`
+		Integrity string `json:"integrity,omitempty"`
+		Script    string `json:"script,omitempty"`
+	}{i.Package, i.Integrity, i.Script})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return b
 }
 
 // promptsKept is how old the count of prompts may be: it is asked for often and reads a week.

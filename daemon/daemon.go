@@ -132,6 +132,8 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.engine.ways = d.ways
 	d.pins = newPinned(d)
 	d.consents = newConsents(d)
+	d.engine.age = func() time.Duration { return settings.Settings().Packages.Age }
+	d.engine.fetched = d.noteFetched
 	d.gate = gate.New(gate.Options{
 		Log: gateLog{d}, Standings: standings{d}, Policy: d.policies.policy, Grants: permitted, Wait: settings.Settings().Approvals.Wait,
 		Changed: func(id approvals.RequestID) { d.events.Publish("approval", string(id), nil) },

@@ -35,6 +35,9 @@ type engine struct {
 	home    string // the user's
 	log     *slog.Logger
 	changed func() // told when there is an engine, or none any more
+
+	age     func() time.Duration // how long versions have to be out
+	fetched func(sandbox.PackageRef, []client.Fetch)
 	ways    *ways
 	ending  sync.WaitGroup // sandboxes with a way out, until they have ended
 
@@ -44,6 +47,7 @@ type engine struct {
 	err     error
 	ready   chan struct{}             // closed while there is an engine, or it has failed
 	images  map[string]sandbox.Digest // by reference
+	young   []string                  // "name@version"s that a person allows whatever their age
 }
 
 type engineState struct {
@@ -211,8 +215,23 @@ func (e *engine) Install(ctx context.Context, ref sandbox.PackageRef, want *sand
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	in := client.Installer{Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain}
-	return in.Install(ctx, ref, want, progress)
+	var fetched []client.Fetch
+	in := client.Installer{
+		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain,
+		Fetched: func(_ sandbox.PackageRef, f client.Fetch) { fetched = append(fetched, f) },
+	}
+	p, err := in.Install(ctx, ref, want, progress)
+	if len(fetched) > 0 {
+		e.fetched(ref, fetched)
+	}
+	return p, err
+}
+
+// allow lets one version be installed whatever its age.
+func (e *engine) allow(name, version string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.young = append(e.young, name+"@"+version)
 }
 
 // registries is npm's own configuration on this machine; its tokens stay with the wall.
@@ -221,6 +240,10 @@ func (e *engine) registries() (client.RegistryConfig, error) {
 	for _, n := range notices {
 		e.log.Warn("npm's configuration is not followed in full", "err", n)
 	}
+	c.Before, c.Cache = time.Now().Add(-e.age()), filepath.Join(e.config.Data, "packages")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.Young = slices.Clone(e.young)
 	return c, err
 }
 

@@ -2,11 +2,16 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
@@ -26,7 +31,41 @@ func (host) EvalSymlinks(path string) (string, error) { return filepath.EvalSyml
 
 // Image has the wall pull an image that is not there yet, and the engine import it.
 func (h host) Image(ctx context.Context, server sandbox.ServerName, reference string) (sandbox.Digest, error) {
-	return h.engine.image(ctx, reference, func(p sandbox.Progress) { h.noteProgress(server, p) })
+	tell := func(p sandbox.Progress) { h.noteProgress(server, p) }
+	locked, ok := h.config.Image(server)
+	if ok && locked.Reference == reference {
+		return h.lockedImage(ctx, reference, locked.Digest, tell)
+	}
+	digest, err := h.engine.image(ctx, reference, tell)
+	if _, configured := h.config.Server(server); err != nil || !configured {
+		return digest, err
+	}
+	return digest, h.config.SetImage(server, config.Image{Reference: reference, Digest: digest})
+}
+
+// lockedImage is the very image that the lock has, wherever its tag points by now.
+func (h host) lockedImage(ctx context.Context, reference string, want sandbox.Digest, tell func(sandbox.Progress)) (sandbox.Digest, error) {
+	got, err := h.engine.image(ctx, byDigest(reference, want), tell)
+	if err != nil {
+		return "", err
+	}
+	if got != want {
+		return "", fmt.Errorf("%s is not what garita.lock says: it is %s, the lock has %s; to take the new one: garita server update: %w", reference, got, want, errdefs.ErrFailedPrecondition)
+	}
+	return got, nil
+}
+
+// byDigest names the image of that digest in the repository of reference; a place on this machine
+// is the only one of its kind.
+func byDigest(reference string, digest sandbox.Digest) string {
+	if filepath.IsAbs(reference) {
+		return reference
+	}
+	repository, _, _ := strings.Cut(reference, "@")
+	if colon := strings.LastIndex(repository, ":"); colon > strings.LastIndex(repository, "/") {
+		repository = repository[:colon]
+	}
+	return repository + "@" + string(digest)
 }
 
 // packageLock is garita.lock, as the supervisor uses it.

@@ -15,12 +15,15 @@ import (
 	"github.com/garita-dev/garita/assets"
 	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/sandbox/packages/wellknown"
+	"github.com/garita-dev/garita/store"
 )
 
 // The rules by which a person is asked about packages.
 const (
 	ruleNames   = "a package that can be mistaken for a well-known one is asked about"
+	ruleAge     = "a version has to be out for a while"
 	ruleScripts = "install scripts run only when a person has seen them"
 )
 
@@ -131,6 +134,72 @@ func (c *consents) Package(ctx context.Context, srv sandbox.Server, ref sandbox.
 	return fmt.Errorf("%s is not installed: a person said no, because it can be mistaken for %s: %w", ref, doubt.Like, errdefs.ErrPermissionDenied)
 }
 
+// Young implements supervisor.Consent: a version that is too new is an exception a person may make.
+func (c *consents) Young(ctx context.Context, srv sandbox.Server, y *sandbox.TooYoung) error {
+	about, err := c.about(srv, fmt.Sprintf("install %s@%s, which was published only lately", y.Name, y.Version))
+	if err != nil {
+		return err
+	}
+	yes, err := c.answer(ctx, approvals.Question{
+		About:   about,
+		Subject: approvals.Subject{Install: &approvals.Installation{Package: string(sandbox.NPM) + ":" + y.Name + "@" + y.Version, Doubts: []string{y.Error()}}},
+		Why: approvals.Decision{
+			Effect: approvals.Ask, Class: approvals.Execute, Rule: ruleAge,
+			Reason: "Most poisoned versions are found and taken back within days.",
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return y
+	}
+	c.d.engine.allow(y.Name, y.Version)
+	return nil
+}
+
+// packageFetched is what the record says of what an installation fetched.
+const packageFetched store.Kind = "package.fetched"
+
+// maxNoted bounds what one installation writes into the record; the largest seen fetches 600 tarballs.
+const maxNoted = 5000
+
+// noteFetched records names and versions of what one installation fetched, was refused, and left out.
+func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
+	var tarballs, refused, young []string
+	for _, f := range all {
+		name := f.Name + "@" + f.Version
+		switch {
+		case f.Kind == client.FetchRefused || f.Kind == client.FetchedTarball && f.Why != "":
+			refused = append(refused, f.Name+" "+f.Version+": "+f.Why)
+		case f.Kind == client.FetchYoung:
+			young = append(young, name)
+		case f.Kind == client.FetchedTarball && f.Cached:
+			tarballs = append(tarballs, name+" "+f.Integrity+" (kept)")
+		case f.Kind == client.FetchedTarball:
+			tarballs = append(tarballs, name+" "+f.Integrity)
+		}
+	}
+	for _, list := range []*[]string{&tarballs, &refused, &young} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+		if len(*list) > maxNoted {
+			*list = append((*list)[:maxNoted], fmt.Sprintf("and %d more", len(*list)-maxNoted))
+		}
+	}
+	body := map[string]any{"asked": ref, "tarballs": tarballs}
+	if len(refused) > 0 {
+		body["refused"] = refused
+	}
+	if len(young) > 0 {
+		body["too_new"] = young
+		d.log.Info("versions were left out because they are too new", "package", ref.String(), "left_out", few(young))
+	}
+	if _, err := d.db.Append(context.WithoutCancel(d.running), event(packageFetched, approvals.Principal{UID: d.uid}, body)); err != nil {
+		d.log.Error("cannot record what was fetched", "package", ref.String(), "err", err)
+	}
+}
+
 // wellKnown are the names of packages that we ship.
 var wellKnown = sync.OnceValue(func() *wellknown.List {
 	l := &wellknown.List{}
@@ -142,6 +211,9 @@ var wellKnown = sync.OnceValue(func() *wellknown.List {
 // packageWarnings are what to say of a command's package before it has ever run.
 func packageWarnings(command []string) []string {
 	ref, _, ok, err := sandbox.ParsePackageCommand(command)
+	if !ok {
+		ref, _, ok, err = sandbox.ParsePythonCommand(command)
+	}
 	if err != nil || !ok {
 		return nil
 	}

@@ -1,6 +1,12 @@
 package sandbox
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
 
 // Ecosystem is where packages come from.
 type Ecosystem string
@@ -28,9 +34,34 @@ type Package struct {
 	Tree      Digest    `json:"tree"`      // over name, version and integrity of every installed dependency, sorted
 	Runtime   string    `json:"runtime"`   // toolchain it was installed with: "node v20.20.2"
 	Entry     []string  `json:"entry"`     // argv prefix inside the sandbox: node and the bin's script, absolute paths
+	// Before is how new a version might be when the tree was chosen, and Young the "name@version"s that
+	// were newer and used all the same; the zero time and none where nobody knows. With both the same
+	// tree is chosen again, whatever was published since.
+	Before time.Time `json:"before,omitzero"`
+	Young  []string  `json:"young,omitempty"`
 	// Scripts are the install scripts of everything installed, sorted; those ran that say so.
 	Scripts []InstallScript `json:"scripts,omitempty"`
 }
+
+// TooYoung says that nothing fits but versions that were published too lately. Kind: FailedPrecondition.
+type TooYoung struct {
+	Name    string
+	Version string    // the newest of them
+	At      time.Time // when it was published; zero where nobody knows
+	Before  time.Time // what is older may be used
+}
+
+func (e *TooYoung) Error() string {
+	when := "lately"
+	if !e.At.IsZero() {
+		when = "at " + e.At.UTC().Format("2006-01-02 15:04") + " UTC"
+	}
+	return fmt.Sprintf("%s@%s was published %s, and no older version fits; versions that were published after %s are not installed unless a person allows one (packages.age in config.yaml)",
+		e.Name, e.Version, when, e.Before.UTC().Format("2006-01-02 15:04"))
+}
+
+// Unwrap gives its kind.
+func (e *TooYoung) Unwrap() error { return errdefs.ErrFailedPrecondition }
 
 // InstallScript is what one package would run of its own when it is installed.
 type InstallScript struct {

@@ -221,7 +221,7 @@ type Approval struct {
 
 // Finding is one thing about a question that a person should look at before saying yes.
 type Finding struct {
-	Kind string `json:"kind"` // doubt (the agent was given a result that reads like instructions) | sensitive | arguments (credential-like, or very large)
+	Kind string `json:"kind"` // doubt (the agent was given a result that reads like instructions) | sensitive | arguments (credential-like, or very large) | package (why one is asked about)
 	Text string `json:"text"` // one sentence
 }
 

@@ -78,6 +78,7 @@ func (s *Store) Remove(name sandbox.ServerName) error {
 	}
 	return s.changeLock(func(l *Lock) {
 		delete(l.Packages, name)
+		delete(l.Images, name)
 		delete(l.Pins, name)
 	})
 }
@@ -115,6 +116,16 @@ func (s *Store) change(edit func(file string, data []byte) ([]byte, error)) erro
 // SetPackage records in garita.lock what was installed for a server.
 func (s *Store) SetPackage(name sandbox.ServerName, p sandbox.Package) error {
 	return s.changeLock(func(l *Lock) { l.Packages[name] = p })
+}
+
+// SetImage records in garita.lock which image a server runs from.
+func (s *Store) SetImage(name sandbox.ServerName, i Image) error {
+	return s.changeLock(func(l *Lock) {
+		if l.Images == nil {
+			l.Images = map[sandbox.ServerName]Image{}
+		}
+		l.Images[name] = i
+	})
 }
 
 // SetPins records in garita.lock what was accepted of a server.

@@ -16,8 +16,16 @@ import (
 type Lock struct {
 	Version  int                                    `json:"version"`
 	Packages map[sandbox.ServerName]sandbox.Package `json:"packages"`
+	// Images is the image each server runs from, by its exact bytes.
+	Images map[sandbox.ServerName]Image `json:"images,omitempty"`
 	// Pins is what was accepted of what each server shows of itself.
 	Pins map[sandbox.ServerName]Pins `json:"pins,omitempty"`
+}
+
+// Image is an image as it was first found: a tag that moves afterwards changes nothing.
+type Image struct {
+	Reference string         `json:"reference"` // as it was declared
+	Digest    sandbox.Digest `json:"digest"`    // of the manifest for this machine
 }
 
 // Pins is what was accepted of one server, by kind ("tool", "prompt", "resource", "template",

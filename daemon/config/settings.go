@@ -15,7 +15,17 @@ type Settings struct {
 	Message   int64 // bytes of one MCP message at most; a longer one fails alone
 	Record    Record
 	Results   Results
+	Packages  Packages
 }
+
+// Packages says what may be installed.
+type Packages struct {
+	Age time.Duration // versions published more lately do not exist; 0 lets any in
+}
+
+// defaultAge is how long a version has to be out unless config.yaml says otherwise: most poisoned
+// ones are found within it.
+const defaultAge = 3 * 24 * time.Hour
 
 // Doors is where MCP clients come in besides the user's socket.
 type Doors struct {
@@ -60,8 +70,9 @@ func defaults(isolated bool) Settings {
 	s := Settings{
 		Approvals: Approvals{Wait: defaultWait}, Page: Page{Enabled: true, Port: pagePort},
 		Doors: Doors{HTTP: true, Port: doorPort}, Message: DefaultMessage,
-		Results: Results{Limit: resultsLimit, Kept: resultsKept},
-		Record:  Record{Size: recordSize, Free: recordFree, Logs: recordLogs},
+		Results:  Results{Limit: resultsLimit, Kept: resultsKept},
+		Packages: Packages{Age: defaultAge},
+		Record:   Record{Size: recordSize, Free: recordFree, Logs: recordLogs},
 	}
 	if isolated {
 		s.Approvals.Script, s.Page.Port, s.Doors.Port = true, 0, 0
@@ -87,6 +98,10 @@ type settingsFile struct {
 	Record  recordFile  `yaml:"record"`
 	Results resultsFile `yaml:"results"`
 	Message string      `yaml:"message"`
+
+	Packages struct {
+		Age string `yaml:"age"`
+	} `yaml:"packages"`
 }
 
 // ParseSettings reads config.yaml over the defaults. Errors are a *Problem.
@@ -132,6 +147,9 @@ func (f settingsFile) over(s *Settings) (key []string, err error) {
 	if key, err := f.Results.over(&s.Results); err != nil {
 		return key, err
 	}
+	if err := setAge(&s.Packages.Age, f.Packages.Age); err != nil {
+		return []string{"packages", "age"}, err
+	}
 	if f.Message == "" {
 		return nil, nil
 	}
@@ -139,6 +157,19 @@ func (f settingsFile) over(s *Settings) (key []string, err error) {
 		err = fmt.Errorf("message: want %s to %s", formatSize(leastMessage), formatSize(mostMessage))
 	}
 	return []string{"message"}, err
+}
+
+// setAge reads "3d" or "12h"; "none" is 0, and "" changes nothing.
+func setAge(to *time.Duration, text string) (err error) {
+	switch text {
+	case "":
+		return nil
+	case "none":
+		*to = 0
+		return nil
+	}
+	*to, err = parseDays(text)
+	return err
 }
 
 func set(to, from *bool) {

@@ -98,6 +98,14 @@ func (s *Store) Pins(name sandbox.ServerName) (p Pins, known bool) {
 	return s.lock.Pins[name].Clone(), !broken
 }
 
+// Image is the lock's image of a server, if there is one.
+func (s *Store) Image(name sandbox.ServerName) (Image, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.lock.Images[name]
+	return i, ok
+}
+
 // Package is the lock's entry for a server; nil when there is none.
 func (s *Store) Package(name sandbox.ServerName) *sandbox.Package {
 	s.mu.Lock()

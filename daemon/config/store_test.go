@@ -152,12 +152,12 @@ func TestSettings(t *testing.T) {
 	if err != nil || !got.Approvals.Script || got.Page.Port != 0 || got.Doors.Port != 0 {
 		t.Errorf("defaults under GARITA_HOME: %+v %v", got, err)
 	}
-	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\ndoors: {http: false, port: 8081}\nmessage: 128MiB\n"), true)
-	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{HTTP: false, Port: 8081}, 128 << 20, Record{Size: recordSize, Free: recordFree, Logs: recordLogs}, Results{Limit: resultsLimit, Kept: resultsKept}}
+	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\ndoors: {http: false, port: 8081}\nmessage: 128MiB\npackages: {age: 12h}\n"), true)
+	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{HTTP: false, Port: 8081}, 128 << 20, Record{Size: recordSize, Free: recordFree, Logs: recordLogs}, Results{Limit: resultsLimit, Kept: resultsKept}, Packages{Age: 12 * time.Hour}}
 	if err != nil || got != want {
 		t.Errorf("all set: %+v %v", got, err)
 	}
-	for _, bad := range []string{"approvals: {scripts: true}", "approvals: {wait: 10}", "page: {port: 70000}", "version: 9", "approvals: {script: maybe}", "door: {}", "doors: {https: true}", "doors: {port: -1}", "message: 64", "message: 1KiB", "message: 2GiB"} {
+	for _, bad := range []string{"approvals: {scripts: true}", "approvals: {wait: 10}", "page: {port: 70000}", "version: 9", "approvals: {script: maybe}", "door: {}", "doors: {https: true}", "doors: {port: -1}", "message: 64", "message: 1KiB", "message: 2GiB", "packages: {age: 3}"} {
 		if got, err := ParseSettings("f", []byte(bad), false); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, got)
 		}

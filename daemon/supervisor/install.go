@@ -1,9 +1,13 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
 )
@@ -13,6 +17,8 @@ import (
 type Consent interface {
 	// Package returns nil when ref may be installed for a server that has no package yet.
 	Package(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef) error
+	// Young returns nil when a version may be installed that is too new; installing is tried again.
+	Young(ctx context.Context, srv sandbox.Server, y *sandbox.TooYoung) error
 	// Scripts says which of p's install scripts may run. An error means that nobody has answered.
 	Scripts(ctx context.Context, srv sandbox.Server, p sandbox.Package) ([]sandbox.InstallScript, error)
 }
@@ -20,6 +26,9 @@ type Consent interface {
 // install returns the package a server runs from, nil when it is no package.
 func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (*sandbox.Package, []string, error) {
 	ref, args, ok, err := sandbox.ParsePackageCommand(srv.Source.Command)
+	if err == nil && !ok {
+		err = refusePython(srv.Source.Command)
+	}
 	if err != nil || !ok {
 		return nil, nil, err
 	}
@@ -49,11 +58,29 @@ func (s *Supervisor) fetch(ctx context.Context, srv sandbox.Server, ref sandbox.
 		return sandbox.Package{}, err
 	}
 	tell := func(p sandbox.Progress) { s.Progress(srv.Name, p) }
-	p, err := s.Installer.Install(ctx, ref, want, tell)
+	p, err := s.installOld(ctx, srv, ref, want, tell)
 	if err != nil {
 		return p, err
 	}
 	return s.script(ctx, srv, ref, p, tell)
+}
+
+// maxYoung bounds the exceptions asked for in one installation.
+const maxYoung = 5
+
+// installOld installs versions that have been out for long enough, or that a person allows.
+func (s *Supervisor) installOld(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef, want *sandbox.Package, tell func(sandbox.Progress)) (sandbox.Package, error) {
+	for asked := 0; ; asked++ {
+		p, err := s.Installer.Install(ctx, ref, want, tell)
+		var young *sandbox.TooYoung
+		if !errors.As(err, &young) || asked == maxYoung {
+			return p, err
+		}
+		tell(sandbox.Progress{Step: "ask", Message: "Waiting for a person to allow " + young.Name + "@" + young.Version})
+		if err := s.Consent.Young(ctx, srv, young); err != nil {
+			return p, err
+		}
+	}
 }
 
 // script has those install scripts of p run that may, and have not.
@@ -71,4 +98,14 @@ func (s *Supervisor) script(ctx context.Context, srv sandbox.Server, ref sandbox
 		return p, nil
 	}
 	return s.Installer.Install(ctx, ref, &next, tell)
+}
+
+// refusePython says what to do about a command that would run a package of a Python index.
+func refusePython(command []string) error {
+	ref, _, ok, err := sandbox.ParsePythonCommand(command)
+	if !ok || err != nil {
+		return err
+	}
+	return fmt.Errorf("install %s: Python packages cannot be installed by this version of Garita; make a virtual environment (python3 -m venv ~/mcp/%s && ~/mcp/%s/bin/pip install %s) and declare command: [%q] with mounts: [{host: ~/mcp/%s}], or use an image: %w",
+		ref.Name, ref.Name, ref.Name, ref.Name, "~/mcp/"+ref.Name+"/bin/"+cmp.Or(ref.Bin, ref.Name), ref.Name, errdefs.ErrFailedPrecondition)
 }

@@ -19,6 +19,14 @@ type person struct {
 
 func (p *person) Package(context.Context, sandbox.Server, sandbox.PackageRef) error { return p.err }
 
+func (p *person) Young(_ context.Context, _ sandbox.Server, y *sandbox.TooYoung) error {
+	p.asked++
+	if p.err == nil && len(p.yes) == 0 {
+		return y
+	}
+	return p.err
+}
+
 func (p *person) Scripts(_ context.Context, srv sandbox.Server, pkg sandbox.Package) (may []sandbox.InstallScript, err error) {
 	p.asked++
 	for _, s := range pkg.Idle() {
@@ -99,5 +107,36 @@ func TestWithoutAnAnswerNothingIsInstalled(t *testing.T) {
 	srv := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "x"}}}
 	if err := s.Prepare(t.Context(), srv); !errors.Is(err, nobody) || len(in.wants) != 0 || len(lock.locked) != 0 {
 		t.Errorf("%v after %d installations: %s", err, len(in.wants), cmp.Diff(lock.locked, nil))
+	}
+}
+
+// fresh has nothing but a version of yesterday.
+type fresh struct {
+	scripted
+	allowed func() bool
+}
+
+func (r *fresh) Install(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, tell func(sandbox.Progress)) (sandbox.Package, error) {
+	if !r.allowed() {
+		return sandbox.Package{}, &sandbox.TooYoung{Name: ref.Name, Version: "9.0.0"}
+	}
+	return r.scripted.Install(ctx, ref, want, tell)
+}
+
+func TestAVersionThatIsTooNewIsAskedAbout(t *testing.T) {
+	for name, yes := range map[string]bool{"allowed": true, "not allowed": false} {
+		t.Run(name, func(t *testing.T) {
+			s, _, lock, _ := newTest(t)
+			who := &person{}
+			if yes {
+				who.yes = []string{"anything"}
+			}
+			s.Consent = who
+			s.Installer = &fresh{allowed: func() bool { return yes && who.asked > 0 }}
+			err := s.Prepare(t.Context(), sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "x"}}})
+			if (err == nil) != yes || who.asked != 1 || len(lock.locked) != 0 != yes {
+				t.Errorf("%v, asked %d times, %d locked", err, who.asked, len(lock.locked))
+			}
+		})
 	}
 }

@@ -9,7 +9,7 @@ import (
 func rewrite(t *testing.T, in string) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := rewritePackument(&out, strings.NewReader(in), func(version, tarball string) string { return "[" + version + " " + tarball + "]" })
+	err := rewritePackument(&out, strings.NewReader(in), edit{place: func(version, tarball string) string { return "[" + version + " " + tarball + "]" }})
 	return strings.TrimSpace(out.String()), err
 }
 
@@ -49,16 +49,16 @@ func FuzzRewritePackument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		const marker = "http://marker.example/"
 		var out strings.Builder
-		if err := rewritePackument(&out, strings.NewReader(in), func(string, string) string { return marker }); err != nil {
+		if err := rewritePackument(&out, strings.NewReader(in), edit{place: func(string, string) string { return marker }}); err != nil {
 			return
 		}
 		// What came out is read again: every address in it is the marker.
-		err := rewritePackument(io.Discard, strings.NewReader(out.String()), func(_, tarball string) string {
+		err := rewritePackument(io.Discard, strings.NewReader(out.String()), edit{place: func(_, tarball string) string {
 			if tarball != marker {
 				t.Fatalf("%q keeps the address %q", in, tarball)
 			}
 			return tarball
-		})
+		}})
 		if err != nil {
 			t.Fatalf("%q came out unreadable: %v", in, err)
 		}

@@ -43,18 +43,25 @@ type proxy struct {
 	log      *slog.Logger
 	seen     func(wire.Fetch) // never blocks for long
 	slots    chan struct{}
+	cache    *cache
+	before   time.Time       // versions published later are left out; zero: none
+	exempt   map[string]bool // "name@version"s that are not
 
 	mu        sync.Mutex        // guards the fields below
 	elsewhere map[string]string // name + " " + version to a tarball's address, where it is not the usual one
+	integrity map[string]string // name + " " + version to what the description says
+	described map[string]bool   // names whose description was looked at
+	tooNew    map[string]bool   // name + " " + version
 	requests  int64
 	bytes     int64
+	down      bool // a registry could not be reached: what is kept is looked at first
 }
 
 // maxElsewhere bounds the addresses remembered; a large installation has some ten thousand versions.
 const maxElsewhere = 500_000
 
 func newProxy(u *upstream, b bounds, log *slog.Logger, seen func(wire.Fetch)) *proxy {
-	return &proxy{upstream: u, bounds: b, log: log, seen: seen, slots: make(chan struct{}, b.atOnce), elsewhere: map[string]string{}}
+	return &proxy{upstream: u, bounds: b, log: log, seen: seen, slots: make(chan struct{}, b.atOnce), elsewhere: map[string]string{}, integrity: map[string]string{}, described: map[string]bool{}, tooNew: map[string]bool{}}
 }
 
 // ServeHTTP answers one request, and reports it.
@@ -109,6 +116,17 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request, a asked) (f wire.Fe
 	ctx, cancel := context.WithTimeout(r.Context(), p.bounds.each)
 	defer cancel()
 	f = wire.Fetch{Kind: a.kind, Name: a.name, Version: a.version}
+	if a.kind == wire.Packument && r.Method == http.MethodGet {
+		return p.describe(ctx, cancel, w, r, f)
+	}
+	if no := p.old(ctx, cancel, a); no != nil {
+		f.Status, f.Why = no.status, no.why
+		answer(w, f.Status, f.Why)
+		return f
+	}
+	if p.fromCache(w, r, &f) {
+		return f
+	}
 	resp, err := p.upstream.get(ctx, r.Method, p.address(a), accept(a, r.Header.Get("Accept")))
 	if err != nil {
 		f.Status, f.Why = failure(err)
@@ -128,7 +146,11 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request, a asked) (f wire.Fe
 	}
 	body := newBounded(resp.Body, p.limit(a.kind), p.bounds.idle, cancel)
 	defer body.stop()
-	err = p.copyBody(w, body, a, &f, resp.ContentLength)
+	return p.passed(w, f, p.copyBody(w, body, a, &f, resp.ContentLength))
+}
+
+// passed is f once its body has been sent, or as much of it as there was.
+func (p *proxy) passed(w http.ResponseWriter, f wire.Fetch, err error) wire.Fetch {
 	if err == nil {
 		return f
 	}
@@ -143,24 +165,57 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request, a asked) (f wire.Fe
 }
 
 func (p *proxy) copyBody(w http.ResponseWriter, body io.Reader, a asked, f *wire.Fetch, length int64) error {
-	switch a.kind {
-	case wire.Packument:
-		counted := &counter{w: w}
-		err := rewritePackument(counted, body, func(version, tarball string) string { return p.place(a.name, version, tarball) })
-		f.Bytes = counted.n
-		return err
-	case wire.Tarball:
-		if length > 0 {
-			w.Header().Set("Content-Length", fmt.Sprint(length))
-		}
-		sum := sha512.New()
-		n, err := io.Copy(io.MultiWriter(w, sum), body)
-		f.Bytes, f.Integrity = n, "sha512-"+base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	if a.kind != wire.Tarball {
+		n, err := io.Copy(w, body)
+		f.Bytes = n
 		return err
 	}
-	n, err := io.Copy(w, body)
+	if length > 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(length))
+	}
+	kept, err := p.cache.spool()
+	if err != nil {
+		return fmt.Errorf("keep a tarball: %w", err)
+	}
+	defer kept.discard()
+	sum := sha512.New()
+	f.Bytes, err = io.Copy(io.MultiWriter(w, sum, kept), body)
+	f.Integrity = "sha512-" + base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	if err != nil {
+		return err
+	}
+	if said := p.said(a); said == f.Integrity || said == "" {
+		kept.keep(tarballKey(f.Integrity))
+	} else if tarballKey(said) != "" {
+		f.Why = "the tarball is not what the registry's own description says" // npm refuses it, too
+	}
+	return nil
+}
+
+// fromCache answers with a tarball that is kept.
+func (p *proxy) fromCache(w http.ResponseWriter, r *http.Request, f *wire.Fetch) bool {
+	a := asked{kind: f.Kind, name: f.Name, version: f.Version}
+	if a.kind != wire.Tarball || r.Method != http.MethodGet {
+		return false
+	}
+	kept, err := p.cache.tarball(p.said(a))
+	if err != nil {
+		return false
+	}
+	defer kept.Close()
+	w.Header().Set("Content-Type", contentType(a, ""))
+	f.Status, f.Integrity, f.Cached = http.StatusOK, p.said(a), true
+	n, err := io.Copy(w, kept)
 	f.Bytes = n
-	return err
+	*f = p.passed(w, *f, err)
+	return true
+}
+
+// said is the integrity that the description gave, "" for none.
+func (p *proxy) said(a asked) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.integrity[a.name+" "+a.version]
 }
 
 func (p *proxy) limit(k wire.Kind) int64 {

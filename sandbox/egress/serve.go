@@ -37,17 +37,27 @@ func (s *registryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rs, transport, err := prepare(request)
+	var kept *cache
+	if err == nil {
+		kept, err = openCache(request.Cache)
+	}
 	if err != nil {
 		_ = far.Close()
 		fail(w, err)
 		return
 	}
+	defer kept.close()
 	defer debug.FreeOSMemory() // an installation is over: nothing of it is needed again
 	defer transport.CloseIdleConnections()
 	out := newStream(w)
 	defer out.close()
 	seen := func(f wire.Fetch) { out.send(f) }
 	p := newProxy(&upstream{registries: rs, transport: transport}, s.bounds, s.log, seen)
+	p.cache, p.before, p.exempt = kept, request.Before, map[string]bool{}
+	for _, one := range request.Young {
+		p.exempt[one] = true
+	}
+	defer kept.trim(cacheSize)
 	if err := attach(r.Context(), far, p, s.log, func() { seen(wire.Fetch{Kind: wire.Attached}) }); err != nil {
 		s.log.Warn("a sandbox could not be served", "err", err)
 		seen(wire.Fetch{Kind: wire.Refused, Why: err.Error()})

@@ -82,7 +82,7 @@ func (in *installer) fresh(ctx context.Context, req wire.Install, tools packages
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	p.Runtime = "node " + output.Node
+	p.Runtime, p.Before, p.Young = "node "+output.Node, req.Before, req.Young
 	if err := packages.Check(p, req.Want); err != nil {
 		return sandbox.Package{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/errdefs"
@@ -22,6 +23,8 @@ import (
 // and disappear with it.
 const (
 	runtimeLabel = "garita.dev/package-runtime"
+	beforeLabel  = "garita.dev/package-before"
+	youngLabel   = "garita.dev/package-young"
 	refLabel     = "garita.dev/package-ref." // and a digest of the reference; the value is the reference
 )
 
@@ -41,6 +44,7 @@ func (in *installer) installed(ctx context.Context, req wire.Install, tools pack
 		return sandbox.Package{}, err
 	}
 	p.Runtime = info.Labels[runtimeLabel]
+	p.Before, p.Young = chosen(info.Labels)
 	if err := packages.Check(p, req.Want); err != nil {
 		return sandbox.Package{}, err
 	}
@@ -67,6 +71,15 @@ func (in *installer) find(ctx context.Context, req wire.Install) (snapshots.Info
 		return best, fmt.Errorf("%s is not installed: %w", req.Ref, errdefs.ErrNotFound)
 	}
 	return best, nil
+}
+
+// chosen is when a package's tree was chosen, as its snapshot remembers it.
+func chosen(labels map[string]string) (before time.Time, young []string) {
+	before, _ = time.Parse(time.RFC3339, labels[beforeLabel])
+	if text := labels[youngLabel]; text != "" {
+		young = strings.Split(text, " ")
+	}
+	return before, young
 }
 
 func fits(info snapshots.Info, req wire.Install) bool {
@@ -108,6 +121,9 @@ func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.
 func (in *installer) keep(ctx context.Context, key string, ref sandbox.PackageRef, p sandbox.Package) error {
 	name := SnapshotName(p)
 	labels := map[string]string{runtimeLabel: p.Runtime}
+	if !p.Before.IsZero() {
+		labels[beforeLabel], labels[youngLabel] = p.Before.UTC().Format(time.RFC3339), strings.Join(p.Young, " ")
+	}
 	if len(p.Ran()) == 0 {
 		labels[labelOf(ref)] = ref.String()
 	}

@@ -41,6 +41,7 @@ func (in *installer) scripted(ctx context.Context, req wire.Install, tools packa
 	if err != nil {
 		return sandbox.Package{}, err
 	}
+	// What was installed tells when it was chosen; the copy tells the same.
 	return ranAs(p, req.Want), in.runScripts(ctx, req, ranAs(p, req.Want), run, tools, wall, report)
 }
 

@@ -7,6 +7,7 @@ package wire
 
 import (
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -41,6 +42,13 @@ type Registries struct {
 	Auth    []Credential      `json:"auth,omitempty"`   // sent to exactly the hosts they name
 	Hosts   []string          `json:"hosts,omitempty"`  // "host" or "host:port": further places tarballs may come from
 	Outside Outside           `json:"outside,omitzero"`
+	// Cache is the absolute folder in which what was fetched is kept, and found when a registry
+	// cannot be reached; "" keeps nothing.
+	Cache string `json:"cache,omitempty"`
+	// Before leaves out versions that were published later; the zero time leaves out none.
+	Before time.Time `json:"before,omitzero"`
+	// Young are "name@version" that may be used whenever they were published.
+	Young []string `json:"young,omitempty"`
 }
 
 // Credential is the Authorization header for one registry, or for a part of it.
@@ -60,6 +68,7 @@ const (
 	DistTags  Kind = "dist-tags"
 	Refused   Kind = "refused"  // asked for by the sandbox, and not fetched
 	Attached  Kind = "attached" // the wall has the sandbox's listening socket
+	Young     Kind = "young"    // a version that was left out of its package's description: it is too new
 )
 
 // Fetch is one thing a sandbox asked a registry for, reported once it is over.
@@ -71,6 +80,9 @@ type Fetch struct {
 	Bytes     int64  `json:"bytes,omitempty"`     // passed inside
 	Integrity string `json:"integrity,omitempty"` // of a tarball's bytes as they passed: "sha512-…"
 	Why       string `json:"why,omitempty"`       // of a refusal or a failure, one sentence
+	Cached    bool   `json:"cached,omitempty"`    // it was kept from before
+	// Published is when a version that is too new came to be; zero where nobody knows.
+	Published time.Time `json:"published,omitzero"`
 }
 
 // Pull asks for one image.

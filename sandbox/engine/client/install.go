@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -21,6 +23,8 @@ type Install struct {
 	Ref       sandbox.PackageRef
 	Want      *sandbox.Package // the lock's entry; nil takes what the registry has
 	Toolchain string           // see FindToolchain
+	Before    time.Time        // as in sandbox.Package
+	Young     []string
 }
 
 // InstalledPackage returns a package that is there already. NotFound when it is not.
@@ -39,7 +43,7 @@ func (e *Engine) InstallPackage(ctx context.Context, i Install, wall *os.File, p
 }
 
 func (e *Engine) install(ctx context.Context, i Install, progress func(sandbox.Progress), files ...*os.File) (sandbox.Package, error) {
-	resp, err := e.send(ctx, "/v1/packages", wire.Install{Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain}, files...)
+	resp, err := e.send(ctx, "/v1/packages", wire.Install{Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain, Before: i.Before, Young: i.Young}, files...)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
@@ -103,14 +107,21 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
+	if want != nil { // the tree that was chosen then, whatever was published since
+		registries.Before, registries.Young = want.Before, append(slices.Clone(want.Young), want.Name+"@"+want.Version)
+	}
+	i.Before, i.Young = registries.Before.Truncate(time.Second), registries.Young
 	one := inTurn(progress)
-	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched}
+	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched, young: map[string]Fetch{}}
 	registry, err := in.Wall.ServeRegistry(ctx, registries, fetched.seen)
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	defer registry.Close()
-	return in.Engine.InstallPackage(ctx, i, registry.File, one)
+	p, err = in.Engine.InstallPackage(ctx, i, registry.File, one)
+	if left := registry.Close(); err == nil {
+		err = left
+	}
+	return p, fetched.blame(err, ref, registries.Before)
 }
 
 // inTurn makes f safe to be called from two goroutines.
@@ -134,6 +145,30 @@ type fetchProgress struct {
 	done int64 // tarballs
 	step string
 	told time.Time
+	// young is the newest version of each package that was left out for its age; with the one that
+	// was asked for, that.
+	young map[string]Fetch
+}
+
+// blame says that an installation failed for want of versions that were left out, if it did.
+func (p *fetchProgress) blame(err error, ref sandbox.PackageRef, before time.Time) error {
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	for name, f := range p.young {
+		if text := err.Error(); strings.Contains(text, "version found for "+name+"@") || strings.Contains(text, "versions available for "+name+":") {
+			return fmt.Errorf("install %s: %w", ref, &sandbox.TooYoung{Name: name, Version: f.Version, At: f.Published, Before: before})
+		}
+	}
+	return err
+}
+
+func (p *fetchProgress) leftOut(f Fetch) {
+	old, ok := p.young[f.Name]
+	asked := f.Name == p.ref.Name && f.Version == p.ref.Range
+	if !ok || asked || f.Published.After(old.Published) && !(old.Name == p.ref.Name && old.Version == p.ref.Range) {
+		p.young[f.Name] = f
+	}
 }
 
 // often is how much progress a person can follow.
@@ -146,6 +181,9 @@ func (p *fetchProgress) seen(f Fetch) {
 	now := sandbox.Progress{Step: "resolve", Message: "Found " + f.Name}
 	switch f.Kind {
 	case egress.Packument:
+	case egress.Young:
+		p.leftOut(f)
+		return
 	case egress.Tarball:
 		p.done++
 		now = sandbox.Progress{Step: "download", Message: "Fetched " + f.Name + " " + f.Version}

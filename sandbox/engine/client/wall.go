@@ -29,8 +29,17 @@ type (
 	RegistryConfig = wire.Registries
 	// Fetch is one thing a sandbox fetched from a registry, or was refused.
 	Fetch = wire.Fetch
+	// FetchKind is what was fetched.
+	FetchKind = wire.Kind
 	// Pull asks for one image.
 	Pull = wire.Pull
+)
+
+// The kinds of Fetch that are told apart here.
+const (
+	FetchedTarball = wire.Tarball
+	FetchRefused   = wire.Refused
+	FetchYoung     = wire.Young
 )
 
 // Wall is the wall's process: the daemon's second child, see package egress. Its methods may be

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/containerd/errdefs"
 
@@ -118,6 +119,8 @@ type Install struct {
 	Ref       sandbox.PackageRef `json:"ref"`
 	Want      *sandbox.Package   `json:"want,omitempty"`
 	Toolchain string             `json:"toolchain,omitempty"`
+	Before    time.Time          `json:"before,omitzero"` // as in sandbox.Package; kept with what is installed
+	Young     []string           `json:"young,omitempty"`
 }
 
 // InstallEvent is one line of an install's answer; the last one has Package or Error.
