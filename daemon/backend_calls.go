@@ -3,6 +3,10 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -85,8 +89,7 @@ func (d *Daemon) before(ctx context.Context, c approvals.Call) string {
 
 // Answer implements httpapi.Backend. The agent cannot answer for the person: see mayReply.
 func (d *Daemon) Answer(ctx context.Context, peer httpapi.Peer, id string, a api.Answer) (api.Approval, error) {
-	typed := a.TTY && a.Code != "" && a.Code == api.AnswerCode(a.Binding)
-	by, err := d.mayReply(ctx, peer, "answer "+id, typed)
+	by, err := d.mayAnswer(ctx, peer, id, a)
 	if err != nil {
 		return api.Approval{}, err
 	}
@@ -97,6 +100,27 @@ func (d *Daemon) Answer(ctx context.Context, peer httpapi.Peer, id string, a api
 		return api.Approval{}, err
 	}
 	return d.approval(ctx, r), nil
+}
+
+// mayAnswer is mayReply for one question. A no may also come from a notification: it permits nothing.
+func (d *Daemon) mayAnswer(ctx context.Context, peer httpapi.Peer, id string, a api.Answer) (by string, err error) {
+	if !a.Approve && !peer.Page && isTray(peer.PID) {
+		return fmt.Sprintf("notification, pid %d", peer.PID), d.refuseDescendants(ctx, peer, "answer "+id)
+	}
+	return d.mayReply(ctx, peer, "answer "+id, a.TTY && a.Code != "" && a.Code == api.AnswerCode(a.Binding))
+}
+
+// isTray says whether a process is the tray that belongs to this daemon: the program beside ours, run as that.
+func isTray(pid int) bool {
+	own, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	args, err2 := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.Split(string(args), "\x00")
+	return err == nil && err2 == nil && filepath.Dir(exe) == filepath.Dir(own) &&
+		slices.Contains([]string{"garita", "garitad"}, filepath.Base(exe)) && len(words) > 1 && words[1] == "tray"
 }
 
 // mayReply says who answers, or why they may not. Answers come from the page, from a typed code

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -240,5 +241,52 @@ func TestAUseThatCannotBeUnderstoodDoesNotPass(t *testing.T) {
 		if d, err := h.BeforeTool(t.Context(), h.peer, call); !errdefs.IsInvalidArgument(err) {
 			t.Errorf("%s: got %+v, %v", name, d, err)
 		}
+	}
+}
+
+func TestANoMayComeFromTheTray(t *testing.T) {
+	h := newHookHome(t)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(own)
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Skip("no shell:", err)
+	}
+	program := filepath.Join(dir, "garita")
+	if err := os.WriteFile(program, shell, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(program) })
+	if err := os.WriteFile(filepath.Join(h.dir, "tray"), []byte("read line\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "tray")
+	cmd.Dir = h.dir
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	if !isTray(cmd.Process.Pid) || isTray(os.Getpid()) {
+		t.Fatalf("the tray is %v, the test %v", isTray(cmd.Process.Pid), isTray(os.Getpid()))
+	}
+	tray := httpapi.Peer{PID: cmd.Process.Pid, UID: os.Getuid()}
+	if by, err := h.mayAnswer(t.Context(), tray, "r1", api.Answer{}); err != nil || !strings.HasPrefix(by, "notification") {
+		t.Errorf("a no: %q, %v", by, err)
+	}
+	if by, err := h.mayAnswer(t.Context(), tray, "r1", api.Answer{Approve: true}); strings.HasPrefix(by, "notification") {
+		t.Errorf("a yes: %q, %v", by, err)
+	}
+	if err := h.attached.hold(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.mayAnswer(t.Context(), tray, "r1", api.Answer{}); err == nil {
+		t.Error("an agent that calls itself the tray may answer")
 	}
 }
