@@ -27,17 +27,24 @@ type sandboxServer struct {
 	log *slog.Logger
 
 	mu      sync.Mutex // guards outlets
-	outlets map[sandbox.InstanceID]*outlet.Outlet
+	outlets map[sandbox.InstanceID]served
+}
+
+// served is an outlet while its request lasts.
+type served struct {
+	*outlet.Outlet
+	end context.CancelFunc
 }
 
 func newSandboxServer(log *slog.Logger) *sandboxServer {
-	return &sandboxServer{log: log, outlets: map[sandbox.InstanceID]*outlet.Outlet{}}
+	return &sandboxServer{log: log, outlets: map[sandbox.InstanceID]served{}}
 }
 
 func (s *sandboxServer) routes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.SandboxesPath, s)
 	mux.HandleFunc("POST "+wire.RulesPath, s.rules)
 	mux.HandleFunc("POST "+wire.AnswersPath, s.answer)
+	mux.HandleFunc("POST "+wire.EndPath, s.end)
 }
 
 // ServeHTTP opens a way out and streams what happens at it. The sandbox's packet socket may come
@@ -81,7 +88,9 @@ func (s *stream) number(c *wire.Counter, e wire.Event) {
 
 func (s *sandboxServer) serve(ctx context.Context, request wire.Sandbox, control *net.UnixConn, counter *wire.Counter, report func(wire.Event)) {
 	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Report: report, Sent: counter.Send, Log: s.log})
-	if !s.enlist(request.ID, o) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if !s.enlist(request.ID, served{o, end}) {
 		o.Close()
 		report(wire.Event{Failed: "this sandbox has a way out already"})
 		return
@@ -116,10 +125,10 @@ func receive(control *net.UnixConn) (text string, files []*os.File, err error) {
 	return string(buf[:n]), files, err
 }
 
-func (s *sandboxServer) enlist(id sandbox.InstanceID, o *outlet.Outlet) bool {
+func (s *sandboxServer) enlist(id sandbox.InstanceID, o served) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.outlets[id] != nil || id == "" {
+	if _, there := s.outlets[id]; there || id == "" {
 		return false
 	}
 	s.outlets[id] = o
@@ -132,20 +141,20 @@ func (s *sandboxServer) strike(id sandbox.InstanceID) {
 	delete(s.outlets, id)
 }
 
-func (s *sandboxServer) find(id sandbox.InstanceID) (*outlet.Outlet, error) {
+func (s *sandboxServer) find(id sandbox.InstanceID) (served, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.outlets[id]; o != nil {
+	if o, there := s.outlets[id]; there {
 		return o, nil
 	}
-	return nil, fmt.Errorf("sandbox %s has no way out: %w", id, errdefs.ErrNotFound)
+	return served{}, fmt.Errorf("sandbox %s has no way out: %w", id, errdefs.ErrNotFound)
 }
 
 func (s *sandboxServer) rules(w http.ResponseWriter, r *http.Request) {
 	var request wire.Rules
 	err := decode(r, &request)
 	if err == nil {
-		var o *outlet.Outlet
+		var o served
 		if o, err = s.find(request.ID); err == nil {
 			o.SetRules(request.Rules)
 		}
@@ -159,9 +168,23 @@ func (s *sandboxServer) answer(w http.ResponseWriter, r *http.Request) {
 	var request wire.Answer
 	err := decode(r, &request)
 	if err == nil {
-		var o *outlet.Outlet
+		var o served
 		if o, err = s.find(request.ID); err == nil {
 			o.Answer(request)
+		}
+	}
+	if err != nil {
+		fail(w, err)
+	}
+}
+
+func (s *sandboxServer) end(w http.ResponseWriter, r *http.Request) {
+	var request wire.End
+	err := decode(r, &request)
+	if err == nil {
+		var o served
+		if o, err = s.find(request.ID); err == nil {
+			o.end()
 		}
 	}
 	if err != nil {

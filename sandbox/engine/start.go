@@ -161,6 +161,9 @@ func shimEnded(err error) bool {
 	if errdefs.IsUnavailable(err) {
 		return true
 	}
+	if strings.HasSuffix(err.Error(), ": shutdown") { // runc was stopped under it, with the shim
+		return true
+	}
 	for _, words := range []string{"ttrpc: closed", "connection refused", "connection reset", "broken pipe"} {
 		if strings.Contains(err.Error(), words) {
 			return true

@@ -15,6 +15,8 @@ const (
 	// RulesPath takes Rules, and AnswersPath Answer; the answer to both is empty.
 	RulesPath   = "/v1/sandboxes/rules"
 	AnswersPath = "/v1/sandboxes/answers"
+	// EndPath takes End: the stream ends once everything has been told.
+	EndPath = "/v1/sandboxes/end"
 )
 
 // What the engine sends over a sandbox's socket, one file with each text.
@@ -49,6 +51,11 @@ type Host struct {
 type Name struct {
 	Name    string     `json:"name"`
 	Address netip.Addr `json:"address"`
+}
+
+// End ends a way out.
+type End struct {
+	ID sandbox.InstanceID `json:"id"`
 }
 
 // Rules replaces a sandbox's. Connections that they do not permit are ended.

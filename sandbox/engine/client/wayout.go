@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/go-json-experiment/json"
@@ -139,10 +140,20 @@ func (o *WayOut) Answer(ctx context.Context, e sandbox.Endpoint, allow bool, rul
 	return o.wall.tell(ctx, wire.AnswersPath, wire.Answer{ID: o.id, Host: e.Host, Port: e.Port, Allow: allow, Rule: rule})
 }
 
-// Close ends the way out and every connection by it.
+// endTime is how long the wall may take to tell the last of a way out.
+const endTime = 5 * time.Second
+
+// Close ends the way out and every connection by it; the last events are seen before it returns.
 func (o *WayOut) Close() error {
-	o.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	if err := o.wall.tell(ctx, wire.EndPath, wire.End{ID: o.id}); err == nil {
+		defer context.AfterFunc(ctx, o.stop)() // and no longer
+	} else {
+		o.stop()
+	}
 	o.read.Wait()
+	cancel()
+	o.stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
