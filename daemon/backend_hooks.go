@@ -50,6 +50,9 @@ func (d *Daemon) BeforeTool(ctx context.Context, peer httpapi.Peer, h api.HookCa
 		err := callLog{d}.Record(context.WithoutCancel(ctx), store.CallRecord{Call: call, Decision: decision, Outcome: store.CallRefused})
 		return hookDecision(call, decision), err
 	}
+	if call.Doubt != "" && decision.ByPerson() { // they have seen what is doubtful
+		d.doubtOf(use.principal).Settle()
+	}
 	if err := d.hooked.begin(use, call, decision); err != nil {
 		return api.HookDecision{}, err
 	}

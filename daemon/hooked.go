@@ -39,6 +39,7 @@ type hookRun struct {
 // hookSession is one session of a client, as its hooks tell of it. It ends with the client's process.
 type hookSession struct {
 	id        approvals.SessionID
+	name      string // as the client calls it
 	client    httpapi.Process
 	principal approvals.Principal
 	running   map[string]hookRun // by what the client calls the use
@@ -99,7 +100,7 @@ func (h *hooked) meet(u hookUse) (fresh bool, err error) {
 	case h.sessions == nil:
 		h.sessions = map[approvals.SessionID]*hookSession{}
 	}
-	h.sessions[u.session] = &hookSession{id: u.session, client: u.client, principal: u.principal, running: map[string]hookRun{}}
+	h.sessions[u.session] = &hookSession{id: u.session, name: u.Session, client: u.client, principal: u.principal, running: map[string]hookRun{}}
 	return true, nil
 }
 
@@ -148,17 +149,21 @@ func (s *hookSession) dropOldest() {
 	delete(s.running, oldest)
 }
 
-// end takes out a use that has ended.
+// end takes out a use that has ended. A client may run its hooks by way of different processes: what it
+// calls the session and the use is what counts.
 func (h *hooked) end(u hookUse) (run hookRun, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.sessions[u.session]
-	if s == nil {
-		return hookRun{}, false
+	for _, s := range h.sessions {
+		if s.principal != u.principal || s.name != u.Session {
+			continue
+		}
+		if run, ok = s.running[u.Use]; ok {
+			delete(s.running, u.Use)
+			return run, true
+		}
 	}
-	run, ok = s.running[u.Use]
-	delete(s.running, u.Use)
-	return run, ok
+	return hookRun{}, false
 }
 
 // hookedTool is all that is known of a tool that Garita has not seen listed.
