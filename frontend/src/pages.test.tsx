@@ -107,3 +107,27 @@ it("shows the door when the session is over", async () => {
   expect(localStorage.getItem("garita.token")).toBeNull();
   await expectAccessible();
 });
+
+it("counts how often calls had to be asked about", async () => {
+  many().install();
+  open("/");
+  const card = (await screen.findByRole("heading", { name: "How often you are asked" })).closest("section")!;
+  expect(card.textContent).toContain("4.7 of a hundred calls asked you this week (61 of 1,284)");
+  expect(card.textContent).toContain("claude-code");
+});
+
+it("shows what waits and nothing else in a small window", async () => {
+  const daemon = many().install();
+  daemon.on("GET /approval-groups", fixtures.groups);
+  vi.stubGlobal("matchMedia", (query: string) => ({
+    matches: query.includes("480px"),
+    addEventListener: () => {},
+    removeEventListener: () => {},
+  }));
+  open("/servers");
+  expect(await screen.findByText("claude-code wants to push 3 commits")).toBeTruthy();
+  expect(await screen.findByText("3 calls that may write in src/ of files by claude-code")).toBeTruthy();
+  expect(screen.queryByRole("navigation")).toBeNull();
+  expect(screen.queryByText("Answered lately")).toBeNull();
+  await expectAccessible();
+});

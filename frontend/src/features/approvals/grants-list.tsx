@@ -22,7 +22,7 @@ export function GrantsList() {
   const navigate = useNavigate({ from: "/approvals" });
   const grants = useGrants(ended === "yes");
   const [revoking, setRevoking] = useState<Grant>();
-  const all = [...(grants.data ?? [])].reverse();
+  const all = [...(grants.data ?? [])].sort((a, b) => b.created.localeCompare(a.created));
   const found = all.filter((g) => matches(g, q));
   return (
     <>
