@@ -93,7 +93,7 @@ func Parse(b []byte) (Message, error) {
 // addressee finds the id of a message that is refused, so that whoever waits for it can be told:
 // its only "id" at the top, if the rest is JSON at all.
 func addressee(b []byte) (id ID, request bool) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
 		return "", false
 	}
@@ -138,6 +138,7 @@ func (m *Message) set(name string, at span) error {
 			return invalid(`"method" is not a non-empty string`)
 		}
 		m.Method = method
+		return refuseMethodLike(method)
 	case "params":
 		m.Params, m.body = value, at
 	case "result":

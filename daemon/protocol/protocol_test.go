@@ -45,6 +45,14 @@ func TestParseTakesWhatIsOneMessage(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsNoTextStillNamesWhoWaits(t *testing.T) {
+	_, err := Parse([]byte("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]}}"))
+	var p *ParseError
+	if !errors.As(err, &p) || p.ID != "7" || p.Request {
+		t.Errorf("got %#v, want the id 7 and no request", err)
+	}
+}
+
 func TestParseRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   string
@@ -54,6 +62,11 @@ func TestParseRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 		"duplicate deep inside":   {`{"jsonrpc":"2.0","id":1,"method":"x","params":{"name":"a","name":"b"}}`, CodeInvalidRequest},
 		"duplicate by an escape":  {`{"jsonrpc":"2.0","id":1,"method":"x","params":{"name":"a","n\u0061me":"b"}}`, CodeInvalidRequest},
 		"case of a key":           {`{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call"}`, CodeInvalidRequest},
+		"case of a method":        {`{"jsonrpc":"2.0","id":1,"method":"Tools/Call"}`, CodeInvalidRequest},
+		"blank after a method":    {`{"jsonrpc":"2.0","id":1,"method":"tools/call "}`, CodeInvalidRequest},
+		"slash before a method":   {`{"jsonrpc":"2.0","id":1,"method":"/tools/call"}`, CodeInvalidRequest},
+		"a method's long s":       {`{"jsonrpc":"2.0","id":1,"method":"tool\u017f/call"}`, CodeInvalidRequest},
+		"method of no answer":     {`{"jsonrpc":"2.0","method":"tools.call"}`, CodeInvalidRequest},
 		"two documents":           {`{"jsonrpc":"2.0","id":1,"method":"x"}{"jsonrpc":"2.0","id":2,"method":"y"}`, CodeInvalidRequest},
 		"trailing bytes":          {`{"jsonrpc":"2.0","id":1,"method":"x"}garbage`, CodeInvalidRequest},
 		"invalid UTF-8":           {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", CodeParse},
