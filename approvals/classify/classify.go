@@ -39,11 +39,13 @@ type Prepared struct {
 	Sensitive string          // as in Verdict; of every call that reads
 	Profile   string          // the name of the profile that knows this tool; "" for none
 
-	words    []string   // of the name
-	declared []property // of the schema
-	watched  []property // arguments that make a read a write, when Class is Depends
-	query    queried    // the argument that is a query, when Class is Depends
-	known    *Tool      // what the profile says
+	words    []string        // of the name
+	declared []property      // of the schema
+	names    map[string]bool // of declared, at its top
+	folded   map[string]bool // the same without regard to case
+	watched  []property      // arguments that make a read a write, when Class is Depends
+	query    queried         // the argument that is a query, when Class is Depends
+	known    *Tool           // what the profile says
 }
 
 // Prepare judges d by its own words alone.
@@ -53,6 +55,7 @@ func Prepare(d Definition) Prepared {
 	p.words = words
 	declared, readable := properties(d.InputSchema)
 	p.declared = declared
+	p.noteNames()
 
 	switch {
 	case !plain:
@@ -147,6 +150,9 @@ func (p Prepared) Call(arguments []byte) Verdict {
 	if v.Class == approvals.Read {
 		v = p.suspect(v, args)
 	}
+	if name := p.lookalike(args); name != "" && v.Class == approvals.Read {
+		v = Verdict{Class: approvals.Write, Why: fmt.Sprintf("It was given %q, which some servers take for another of its arguments.", name)}
+	}
 	if v.Class == approvals.Depends { // nobody decided
 		v.Class = approvals.Write
 	}
@@ -170,7 +176,7 @@ func (p Prepared) suspect(v Verdict, args []argument) Verdict {
 		if why := leadsInside(a); why != "" {
 			return Verdict{Class: approvals.Write, Why: why}
 		}
-		if p.declares(a.name) || p.known != nil && p.known.expects(a.name) {
+		if p.names[a.name] || p.known != nil && p.known.expects(a.name) {
 			continue
 		}
 		if class, _ := (property{name: a.name}).against(false); class != "" {
@@ -196,13 +202,29 @@ func (p Prepared) settle(args []argument) Verdict {
 	return Verdict{Class: approvals.Read, Why: "Its name reads, and none of its arguments writes."}
 }
 
-func (p Prepared) declares(name string) bool {
+// lookalike is the first argument that differs only in case from another one, given or declared: a
+// server that looks at names without regard to case obeys one, and what was judged is the other.
+func (p Prepared) lookalike(args []argument) string {
+	given := make(map[string]bool, len(args))
+	for _, a := range args {
+		same := approvals.FoldedName(a.name)
+		known := p.names[a.name] || p.known != nil && p.known.expects(a.name)
+		if !known && (given[same] || p.folded[same] || p.known != nil && p.known.folded[same]) {
+			return a.name
+		}
+		given[same] = true
+	}
+	return ""
+}
+
+func (p *Prepared) noteNames() {
+	p.names, p.folded = map[string]bool{}, map[string]bool{}
 	for _, d := range p.declared {
-		if d.name == name && d.depth == 0 {
-			return true
+		if d.depth == 0 {
+			p.names[d.name] = true
+			p.folded[approvals.FoldedName(d.name)] = true
 		}
 	}
-	return false
 }
 
 func firstOf(all ...string) string {

@@ -156,6 +156,31 @@ func TestSentence(t *testing.T) {
 	}
 }
 
+func TestAnArgumentOnlySomeServersWouldTakeForAnotherIsNoRead(t *testing.T) {
+	query := classify.Definition{Name: "query", Description: "Run a SQL query.", InputSchema: schema(`"query":{"type":"string"}`)}
+	read := classify.Definition{Name: "read_file", InputSchema: schema(`"path":{"type":"string"},"Head":{},"head":{}`)}
+	for args, want := range map[string]approvals.Class{
+		`{"query":"select 1"}`:                            approvals.Read,
+		`{"query":"select 1","Query":"drop table users"}`: approvals.Write,
+	} {
+		if got := classify.Call(query, []byte(args)).Class; got != want {
+			t.Errorf("query %s: got %s, want %s", args, got, want)
+		}
+	}
+	for args, want := range map[string]approvals.Class{
+		`{"path":"a"}`:            approvals.Read,
+		`{"path":"a","PATH":"b"}`: approvals.Write,
+		`{"PATH":"b"}`:            approvals.Write,
+		`{"pa\u0074h":"a"}`:       approvals.Read,
+		`{"x":1,"X":2}`:           approvals.Write,
+		`{"head":1,"Head":2}`:     approvals.Read, // both declared: they are two
+	} {
+		if got := classify.Call(read, []byte(args)).Class; got != want {
+			t.Errorf("read_file %s: got %s, want %s", args, got, want)
+		}
+	}
+}
+
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":        "plain",

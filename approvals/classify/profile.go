@@ -45,6 +45,7 @@ type Tool struct {
 
 	profile string
 	args    map[string]bool
+	folded  map[string]bool // args without regard to case
 	query   queried
 }
 
@@ -143,7 +144,10 @@ func parseProfile(b []byte) (*Profile, error) {
 
 // complete checks a tool and works out what calls need.
 func (t *Tool) complete(profile string) error {
-	t.profile, t.args = profile, set(t.Args)
+	t.profile, t.args, t.folded = profile, set(t.Args), map[string]bool{}
+	for name := range t.args {
+		t.folded[approvals.FoldedName(name)] = true
+	}
 	if t.Query != "" {
 		kind, argument, _ := strings.Cut(t.Query, ":")
 		t.query = queried{argument, language(kind)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"golang.org/x/net/idna"
 
 	"github.com/garita-dev/garita/approvals"
 )
@@ -189,7 +191,11 @@ func inside(p, dir string) ref.Val {
 	return types.Bool(p == dir || dir == "/" || strings.HasPrefix(p, dir+"/"))
 }
 
-// host is the host of a URL in lower case, without user and port.
+// lookedUp writes a name as it is asked for; underscores, which the strict rules forbid, are in use.
+var lookedUp = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
+
+// host is the host of a URL as it is looked up: in lower case, without user and port, and in ASCII,
+// so that ｅxample.com is example.com.
 func host(v ref.Val) ref.Val {
 	s, ok := v.(types.String)
 	if !ok {
@@ -199,5 +205,12 @@ func host(v ref.Val) ref.Val {
 	if err != nil || u.Hostname() == "" || strings.ContainsAny(string(s), "\\\t\r\n") {
 		return types.NewErr("host: no URL with a host")
 	}
-	return types.String(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+	name, err := lookedUp.ToASCII(u.Hostname())
+	if _, notAddress := netip.ParseAddr(u.Hostname()); notAddress == nil {
+		name, err = u.Hostname(), nil
+	}
+	if err != nil {
+		return types.NewErr("host: %q is no host that can be looked up", clip(u.Hostname()))
+	}
+	return types.String(strings.TrimSuffix(strings.ToLower(name), "."))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/garita-dev/garita/approvals"
 )
 
 // arguments are a call's arguments as CEL sees them; none are an empty object. Duplicate names,
@@ -81,12 +83,18 @@ func list(d *jsontext.Decoder) (any, error) {
 
 func object(d *jsontext.Decoder) (any, error) {
 	out := map[string]any{}
+	folded := map[string]bool{}
 	for d.PeekKind() != '}' {
 		name, err := d.ReadToken()
 		if err != nil {
 			return nil, err
 		}
 		key := name.String()
+		same := approvals.FoldedName(key)
+		if folded[same] {
+			return nil, errors.New("a name that some readers take for another")
+		}
+		folded[same] = true
 		v, err := value(d)
 		if err != nil {
 			return nil, err
