@@ -30,6 +30,7 @@ func TestSQL(t *testing.T) {
 		{"SQLite's columns", `PRAGMA table_info('users');`, approvals.Read},
 		{"words in a string", `SELECT 'DROP TABLE users' AS note`, approvals.Read},
 
+		{"Oracle's own quotes", `SELECT q'!'!', sys.purge_all(), q'!'!' FROM dual`, approvals.Execute},
 		{"an insert", `INSERT INTO t VALUES (1)`, approvals.Write},
 		{"an update", `UPDATE t SET a = 1`, approvals.Destroy},
 		{"a delete", `DELETE FROM t WHERE id = 1`, approvals.Destroy},

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -50,14 +51,18 @@ func unreadable(why string) Verdict { return Verdict{Class: approvals.Execute, W
 func control(r rune) bool { return r < 0x20 && r != '\n' && r != '\r' && r != '\t' || r == 0x7f }
 
 // ambiguous says whether databases may disagree about where strings and comments in a text begin
-// and end: backslashes, MySQL's #, PostgreSQL's $tags$, [names] with quotes in them. Backticks are
+// and end: backslashes, MySQL's #, PostgreSQL's $tags$, [names] with quotes in them, Oracle's q'!…!'.
+// Backticks are
 // not among them: where PostgreSQL takes one for an operator it reads the whole text, and is heard.
 func ambiguous(text string) bool {
 	if strings.ContainsAny(text, "\\#$") || strings.Contains(text, "--") || strings.Contains(text, "/*") {
 		return true
 	}
-	return strings.Contains(text, "[") && strings.ContainsAny(text, `'"`)
+	return strings.Contains(text, "[") && strings.ContainsAny(text, `'"`) || oracleQuote.MatchString(text)
 }
+
+// oracleQuote begins a string of Oracle's that ends where the sign behind its quote comes again.
+var oracleQuote = regexp.MustCompile(`(?i)\bn?q'`)
 
 // pragmas of SQLite that only tell, with or without an argument in parentheses.
 var pragmas = set(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list database_list
