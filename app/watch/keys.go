@@ -22,6 +22,7 @@ func (m model) key(k tea.KeyPressMsg) (model, tea.Cmd) {
 		return m.keyChoosing(name)
 	case sending:
 		return m, nil
+	case idle, looking, ended:
 	}
 	if name == "q" {
 		return m, tea.Quit
@@ -29,18 +30,15 @@ func (m model) key(k tea.KeyPressMsg) (model, tea.Cmd) {
 	if scrolled, ok := m.scroll(name); ok {
 		return scrolled, nil
 	}
-	switch m.mode {
-	case looking:
+	if m.mode == looking {
 		return m.keyLooking(name)
-	case ended:
-		return m.keyEnded(name)
 	}
-	return m, nil
+	return m.keyEnded(name)
 }
 
+// keyEnded goes on from what has ended.
 func (m model) keyEnded(name string) (model, tea.Cmd) {
-	switch name {
-	case "enter", "n", "tab", "right":
+	if m.mode == ended && slices.Contains([]string{"enter", "n", "tab", "right"}, name) {
 		return m.next()
 	}
 	return m, nil

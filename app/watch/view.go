@@ -116,6 +116,7 @@ func (m model) keys() string {
 		return "enter go on · up down scroll · q quit"
 	case looking:
 		return m.keysLooking()
+	case idle:
 	}
 	if m.wanted != "" {
 		return "Fetching a question … · q quit"
