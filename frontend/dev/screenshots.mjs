@@ -1,10 +1,10 @@
 // Takes the pictures of docs/screenshots from the built page and the fake daemon.
 //
-//   node dev/screenshots.mjs [--out DIR] [--all | --dialogs] [--only NAME,…]
+//   node dev/screenshots.mjs [--out DIR] [--all | --dialogs] [--only NAME,…] [--axe]
 //
 // --all takes every page in every scene, to judge the look; --dialogs the questions about twenty real
-// calls that docs/approvals.md shows; without, only what the README shows.
-import { mkdirSync } from "node:fs";
+// calls that docs/approvals.md shows; --axe has axe look at each, colours included; without, only what the README shows.
+import { mkdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { dialogs, start } from "./fake-daemon.mjs";
@@ -105,10 +105,18 @@ async function take(shot, theme) {
   if (shot.choose) await page.getByText(shot.choose, { exact: true }).click();
   await page.clock.runFor(1500);
   await page.waitForTimeout(250);
+  if (has("--axe")) await look(page, `${shot.name} ${theme}`);
   const what = shot.dialog ? page.getByRole("dialog") : page;
   await what.screenshot({ path: `${out}/${shot.name}${theme === "dark" ? "-dark" : ""}.png` });
   await context.close();
   daemon.close();
+}
+
+/** look finds what those who cannot see or point would miss. */
+async function look(page, name) {
+  await page.evaluate(readFileSync(fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url)), "utf8"));
+  const found = await page.evaluate(() => globalThis.axe.run());
+  for (const v of found.violations) problems.push(`${name}: ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" ")}`);
 }
 
 function pathOf(shot, world) {

@@ -51,11 +51,13 @@ export function GrantsList() {
       {grants.isError && !grants.data && <Failure told={tell(grants.error)} retry={() => void grants.refetch()} />}
       {grants.data && all.length === 0 && <EmptyState title={t("grants.empty")} body={t("grants.empty.body")} />}
       {all.length > 0 && found.length === 0 && <p className="m-0 text-ink2">{t("grants.noMatch", { n: all.length })}</p>}
-      <ul aria-label={t("grants.list")} className="m-0 flex list-none flex-col gap-2 p-0">
-        {found.map((g) => (
-          <GrantItem key={g.id} grant={g} revoke={() => setRevoking(g)} />
-        ))}
-      </ul>
+      {found.length > 0 && (
+        <ul aria-label={t("grants.list")} className="m-0 flex list-none flex-col gap-2 p-0">
+          {found.map((g) => (
+            <GrantItem key={g.id} grant={g} revoke={() => setRevoking(g)} />
+          ))}
+        </ul>
+      )}
       {revoking && <RevokeDialog grant={revoking} close={() => setRevoking(undefined)} />}
     </>
   );
