@@ -92,6 +92,10 @@ func (d *Daemon) RemoveServer(ctx context.Context, peer httpapi.Peer, name strin
 
 // noteTools remembers what a server lists, for people.
 func (d *Daemon) noteTools(name sandbox.ServerName, tools []protocol.ToolDefinition) {
+	if t := d.trials.of(name); t != nil {
+		t.note(tools)
+		return
+	}
 	server, err := d.configured(string(name))
 	if err != nil { // it was removed meanwhile, or is of one command only
 		server = sandbox.Server{Name: name}

@@ -48,18 +48,24 @@ func newCallClient(ctx context.Context) (callClient, *caller) {
 // call shakes hands, calls the tool and says goodbye.
 func (c *caller) call(t api.ToolCall) (api.ToolResult, error) {
 	defer c.say.Close()
-	hello := fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"garita call","version":"1"}}`, ownVersion)
-	answer, err := c.ask("1", protocol.MethodInitialize, hello)
+	refused, err := c.greet("garita call")
 	if err != nil {
 		return api.ToolResult{}, err
 	}
-	if answer.Error != nil {
-		return api.ToolResult{Error: []byte(answer.Error)}, nil
-	}
-	if err := c.out.Write(protocol.NewNotification(protocol.MethodInitialized, jsontext.Value(`{}`))); err != nil {
-		return api.ToolResult{}, err
+	if refused != nil {
+		return api.ToolResult{Error: []byte(refused)}, nil
 	}
 	return c.callTool(t)
+}
+
+// greet shakes hands; refused is the error the server answers with, nil for none.
+func (c *caller) greet(name string) (refused jsontext.Value, err error) {
+	hello := fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":%q,"version":"1"}}`, ownVersion, name)
+	answer, err := c.ask("1", protocol.MethodInitialize, hello)
+	if err != nil || answer.Error != nil {
+		return answer.Error, err
+	}
+	return nil, c.out.Write(protocol.NewNotification(protocol.MethodInitialized, jsontext.Value(`{}`)))
 }
 
 func (c *caller) callTool(t api.ToolCall) (api.ToolResult, error) {

@@ -48,6 +48,7 @@ type Daemon struct {
 	engine     *engine
 	pins       *pinned
 	consents   *consents
+	trials     trials
 	effects    *effects
 	ways       *ways
 	supervisor *supervisor.Supervisor

@@ -211,13 +211,31 @@ func (e *engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 // Install implements sandbox.Installer: the engine installs in a sandbox whose only neighbor is
 // the wall's registry proxy.
 func (e *engine) Install(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	return e.installing(ctx, ref, want, false, progress)
+}
+
+// renewed is ref as it would be installed today.
+func (e *engine) renewed(ctx context.Context, ref sandbox.PackageRef, progress func(sandbox.Progress)) (sandbox.Package, error) {
+	return e.installing(ctx, ref, nil, true, progress)
+}
+
+// contents is all that an installed package consists of.
+func (e *engine) contents(ctx context.Context, p sandbox.Package) ([]string, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.PackageContents(ctx, p)
+}
+
+func (e *engine) installing(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, renew bool, progress func(sandbox.Progress)) (sandbox.Package, error) {
 	running, wall, err := e.get(ctx)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
 	var fetched []client.Fetch
 	in := client.Installer{
-		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain,
+		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain, Renew: renew,
 		Fetched: func(_ sandbox.PackageRef, f client.Fetch) { fetched = append(fetched, f) },
 	}
 	p, err := in.Install(ctx, ref, want, progress)

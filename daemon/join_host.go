@@ -74,6 +74,9 @@ type packageLock struct{ *Daemon }
 // Locked returns the entry if it is of this package and, where the command line names one exact
 // version, of that version. A range or tag stays with the version it was first resolved to.
 func (l packageLock) Locked(server sandbox.ServerName, ref sandbox.PackageRef) (sandbox.Package, bool) {
+	if t := l.trials.of(server); t != nil {
+		return t.pkg, true
+	}
 	p := l.config.Package(server)
 	if p == nil || p.Ecosystem != ref.Ecosystem || p.Name != ref.Name || exact(ref.Range) && ref.Range != p.Version {
 		return sandbox.Package{}, false

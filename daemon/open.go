@@ -26,6 +26,9 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 		Group: group(v.principal), Session: string(o.ID), Agent: d.agentName(v.principal), Workspace: o.Workspace,
 		Volume: volume(v),
 	}
+	if v.trial {
+		owner.Volume = ""
+	}
 	return func(ctx context.Context) (gateway.Upstream, error) {
 		id := supervisor.NewInstanceID()
 		defer d.ways.expect(id, o)()

@@ -33,6 +33,7 @@ type visit struct {
 	door      string        // stdio | http | call, for listings
 	tools     []string      // patterns of the tools that exist for it; none mean all
 	once      bool          // it ends with its server
+	trial     bool          // nothing of it is kept
 	patience  time.Duration // of its client; 0 without end
 	over      func(error)   // told what the session ends with, before its client is let go; may be nil
 }

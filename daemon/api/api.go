@@ -26,6 +26,8 @@
 //	POST   /api/v1/servers/{name}/pins            PinAnswer → Pins: accept or refuse what is held back
 //	GET    /api/v1/servers/{name}/network         Network: what it may reach, reaches and was refused
 //	POST   /api/v1/servers/{name}/network         NetworkChange → Network: allow it a host, or take one back
+//	POST   /api/v1/servers/{name}/update          Update: what would change; nothing does yet
+//	POST   /api/v1/servers/{name}/update/accept   UpdateAnswer → Update: run from what was shown
 //	POST   /api/v1/servers/{name}/start           have it ready to start: installed, and no longer held back
 //	POST   /api/v1/servers/{name}/stop            stop its instances
 //	POST   /api/v1/servers/{name}/restart         stop its instances; the next call starts it, failures forgotten

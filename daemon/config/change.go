@@ -118,6 +118,17 @@ func (s *Store) SetPackage(name sandbox.ServerName, p sandbox.Package) error {
 	return s.changeLock(func(l *Lock) { l.Packages[name] = p })
 }
 
+// SetUpdated records in garita.lock another package of a server and what was accepted of it, both
+// or neither.
+func (s *Store) SetUpdated(name sandbox.ServerName, p sandbox.Package, accepted Pins) error {
+	return s.changeLock(func(l *Lock) {
+		if l.Pins == nil {
+			l.Pins = map[sandbox.ServerName]Pins{}
+		}
+		l.Packages[name], l.Pins[name] = p, accepted
+	})
+}
+
 // SetImage records in garita.lock which image a server runs from.
 func (s *Store) SetImage(name sandbox.ServerName, i Image) error {
 	return s.changeLock(func(l *Lock) {

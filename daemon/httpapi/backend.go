@@ -62,6 +62,7 @@ type Backend interface {
 	StopServer(ctx context.Context, peer Peer, name string) error
 
 	reviews
+	updates
 
 	Workspaces(ctx context.Context) ([]api.Workspace, error)
 	WorkspaceDiff(ctx context.Context, server, agent string) (api.WorkspaceDiff, error)

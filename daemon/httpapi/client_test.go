@@ -57,6 +57,10 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	check(t, "expired", []api.Approval{})(c.Expired(ctx))
 	check(t, "grants", []api.Grant{{ID: "g1", Words: "true", Match: []api.Match{}}})(c.Grants(ctx, true))
 	check(t, "sessions", []api.Session{})(c.Sessions(ctx))
+	none := api.Update{Server: "files", Packages: []api.PackageChange{}, Scripts: []string{}, Tools: []api.ToolUpdate{}, Notes: []string{}}
+	check(t, "update", none)(c.Update(ctx, "files"))
+	none.Binding = "sha256:1"
+	check(t, "accept an update", none)(c.AcceptUpdate(ctx, "files", api.UpdateAnswer{Binding: "sha256:1"}))
 	check(t, "trace", api.Trace{Session: api.Session{ID: "s1"}, Lines: []api.TraceMessage{}, Next: 3})(c.Trace(ctx, "s1", 3, 0))
 	check(t, "tracing", api.Tracing{})(c.Tracing(ctx))
 	check(t, "tracing on", api.Tracing{On: true})(c.SetTracing(ctx, api.Tracing{On: true}))

@@ -134,7 +134,15 @@ func (f *fake) SetHooks(_ context.Context, _ httpapi.Peer, s api.HookSettings) (
 	return api.HookPlan{File: s.File, Done: !s.DryRun}, nil
 }
 
-func (f *fake) StartServer(context.Context, httpapi.Peer, string) error   { return nil }
+func (f *fake) StartServer(context.Context, httpapi.Peer, string) error { return nil }
+func (f *fake) Update(_ context.Context, _ httpapi.Peer, name string) (api.Update, error) {
+	return api.Update{Server: name, Packages: []api.PackageChange{}, Scripts: []string{}, Tools: []api.ToolUpdate{}, Notes: []string{}}, nil
+}
+
+func (f *fake) AcceptUpdate(_ context.Context, _ httpapi.Peer, name string, a api.UpdateAnswer) (api.Update, error) {
+	return api.Update{Server: name, Binding: a.Binding, Packages: []api.PackageChange{}, Scripts: []string{}, Tools: []api.ToolUpdate{}, Notes: []string{}}, nil
+}
+
 func (f *fake) RestartServer(context.Context, httpapi.Peer, string) error { return nil }
 
 func (f *fake) Sessions(context.Context, httpapi.Peer) ([]api.Session, error) { return nil, nil }

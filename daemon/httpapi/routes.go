@@ -55,6 +55,8 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/servers/{name}/pins", anyone, "answer-pins", answer(s.answerPins)},
 		{"GET", "/api/v1/servers/{name}/network", anyone, "get-network", answer(s.network)},
 		{"POST", "/api/v1/servers/{name}/network", anyone, "change-network", answer(s.changeNetwork)},
+		{"POST", "/api/v1/servers/{name}/update", anyone, "update-server", answer(s.update)},
+		{"POST", "/api/v1/servers/{name}/update/accept", anyone, "accept-update", answer(s.acceptUpdate)},
 		{"POST", "/api/v1/servers/{name}/start", anyone, "start-server", act(s.startServer)},
 		{"POST", "/api/v1/servers/{name}/restart", anyone, "restart-server", act(s.restartServer)},
 		{"DELETE", "/api/v1/servers/{name}", anyone, "remove-server", act(s.removeServer)},

@@ -14,6 +14,20 @@ import (
 // socket it installs what is missing. The answer is a stream of wire.InstallEvent.
 func (e *Engine) packageRoutes(mux *http.ServeMux) {
 	in := &installer{engine: e}
+	mux.HandleFunc("POST /v1/packages/contents", func(w http.ResponseWriter, r *http.Request) {
+		out := &events{w: w, enc: json.NewEncoder(w)}
+		p, err := decode[sandbox.Package](r)
+		var contents []string
+		if err == nil {
+			contents, err = in.contents(r.Context(), p)
+		}
+		if err != nil {
+			_, body := wire.Encode(err)
+			out.send(wire.InstallEvent{Error: &body})
+			return
+		}
+		out.send(wire.InstallEvent{Package: &p, Contents: contents})
+	})
 	mux.HandleFunc("POST /v1/packages", func(w http.ResponseWriter, r *http.Request) {
 		out := &events{w: w, enc: json.NewEncoder(w)}
 		p, err := in.serve(r, out.progress)

@@ -52,9 +52,11 @@ func (in *installer) install(ctx context.Context, req wire.Install, wall *os.Fil
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	p, err := in.installed(ctx, req, tools)
-	if !isNotFound(err) || wall == nil {
-		return p, err
+	if !req.Renew {
+		p, err := in.installed(ctx, req, tools)
+		if !isNotFound(err) || wall == nil {
+			return p, err
+		}
 	}
 	if req.Want != nil && len(req.Want.Ran()) > 0 {
 		return in.scripted(ctx, req, tools, wall, report)

@@ -116,6 +116,21 @@ func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.
 	return packages.Read(dir, ref, tools)
 }
 
+// contents is all that p's snapshot has, "name@version" each, sorted. NotFound.
+func (in *installer) contents(ctx context.Context, p sandbox.Package) ([]string, error) {
+	key := "read/" + randomHex()
+	mounts, err := in.engine.snapshots().View(inNamespace(ctx), key, SnapshotName(p), temporary())
+	if err != nil {
+		return nil, fmt.Errorf("view %s: %w", SnapshotName(p), err)
+	}
+	defer in.discard(ctx, key)
+	dir, err := single(mounts)
+	if err != nil {
+		return nil, err
+	}
+	return packages.Contents(dir)
+}
+
 // keep makes the installation immutable. The same bytes may be there already, installed for another
 // reference: then they serve both.
 func (in *installer) keep(ctx context.Context, key string, ref sandbox.PackageRef, p sandbox.Package) error {

@@ -44,6 +44,25 @@ func Read(dir string, ref sandbox.PackageRef, tools Tools) (sandbox.Package, err
 	return p, nil
 }
 
+// Contents is everything installed below dir, "name@version" each, sorted.
+func Contents(dir string) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list what is installed: %w", err)
+	}
+	defer root.Close()
+	l, err := readLock(root)
+	if err != nil {
+		return nil, fmt.Errorf("list what is installed: %w", err)
+	}
+	var all []string
+	for where, p := range l.Packages {
+		all = append(all, p.nameAt(where)+"@"+p.Version)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
 func read(root *os.Root, ref sandbox.PackageRef, tools Tools) (sandbox.Package, error) {
 	lock, err := readLock(root)
 	if err != nil {

@@ -15,7 +15,7 @@ func (c *cli) serverCommand() *cobra.Command {
 		c.serverActCommand("start", "Have a server ready to start: installed, and not held back", "Install what a server runs and, where it was held back after crashing, let it be started again.\nA server is started by the first client that needs it.", "ready to start", (*api.Client).StartServer),
 		c.serverActCommand("stop", "End a server's sandboxes", "End a server's sandboxes. The next call starts it again.", "stopped", (*api.Client).StopServer),
 		c.serverActCommand("restart", "End a server's sandboxes and forget its failures", "End a server's sandboxes and forget its failures. The next call starts it again.", "ended; the next call starts it again", (*api.Client).RestartServer),
-		c.serverReviewCommand(), c.serverRemoveCommand())
+		c.serverReviewCommand(), c.serverUpdateCommand(), c.serverRemoveCommand())
 }
 
 func (c *cli) serverListCommand() *cobra.Command {

@@ -708,6 +708,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/{name}/update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Update server
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["update-server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{name}/update/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept update
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["accept-update"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -1394,6 +1434,11 @@ export interface components {
             until?: string;
             words: string;
         };
+        PackageChange: {
+            after?: string;
+            before?: string;
+            name: string;
+        };
         Permit: {
             match?: components["schemas"]["Match"][];
             scope?: string;
@@ -1681,6 +1726,14 @@ export interface components {
             error?: unknown;
             result?: unknown;
         };
+        ToolUpdate: {
+            change: string;
+            diff?: string;
+            findings: string[];
+            is?: string;
+            name: string;
+            was?: string;
+        };
         Trace: {
             lines: components["schemas"]["TraceMessage"][];
             /** Format: int64 */
@@ -1700,6 +1753,21 @@ export interface components {
         };
         Tracing: {
             on: boolean;
+        };
+        Update: {
+            binding?: string;
+            from: string;
+            notes: string[];
+            packages: components["schemas"]["PackageChange"][];
+            scripts: string[];
+            server: string;
+            to: string;
+            tools: components["schemas"]["ToolUpdate"][];
+        };
+        UpdateAnswer: {
+            binding: string;
+            code?: string;
+            tty?: boolean;
         };
         Verification: {
             /** Format: int64 */
@@ -2969,6 +3037,72 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "update-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Update"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateAnswer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Update"];
+                };
             };
             /** @description Error */
             default: {

@@ -25,6 +25,7 @@ type Install struct {
 	Toolchain string           // see FindToolchain
 	Before    time.Time        // as in sandbox.Package
 	Young     []string
+	Renew     bool // ask the registry whatever is there already
 }
 
 // InstalledPackage returns a package that is there already. NotFound when it is not.
@@ -42,8 +43,26 @@ func (e *Engine) InstallPackage(ctx context.Context, i Install, wall *os.File, p
 	return e.install(ctx, i, progress, wall)
 }
 
+// PackageContents is everything that an installed package consists of, "name@version" each, sorted.
+// NotFound.
+func (e *Engine) PackageContents(ctx context.Context, p sandbox.Package) ([]string, error) {
+	resp, err := e.send(ctx, "/v1/packages/contents", p)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var event wire.InstallEvent
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&event); err != nil {
+		return nil, fmt.Errorf("read the engine's answer: %w: %w", err, errdefs.ErrInternal)
+	}
+	if event.Error != nil {
+		return nil, event.Error.Err()
+	}
+	return event.Contents, nil
+}
+
 func (e *Engine) install(ctx context.Context, i Install, progress func(sandbox.Progress), files ...*os.File) (sandbox.Package, error) {
-	resp, err := e.send(ctx, "/v1/packages", wire.Install{Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain, Before: i.Before, Young: i.Young}, files...)
+	resp, err := e.send(ctx, "/v1/packages", wire.Install{Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain, Before: i.Before, Young: i.Young, Renew: i.Renew}, files...)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
@@ -88,6 +107,8 @@ type Installer struct {
 	Toolchain  func() (string, error) // see FindToolchain
 	// Fetched is told what each installation fetched or was refused; nil is allowed.
 	Fetched func(ref sandbox.PackageRef, f Fetch)
+	// Renew asks the registry even where ref is installed: what is newest may have changed.
+	Renew bool
 }
 
 var _ sandbox.Installer = (*Installer)(nil)
@@ -98,10 +119,12 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	i := Install{Ref: ref, Want: want, Toolchain: toolchain}
-	p, err := in.Engine.InstalledPackage(ctx, i)
-	if !errdefs.IsNotFound(err) {
-		return p, err
+	i := Install{Ref: ref, Want: want, Toolchain: toolchain, Renew: in.Renew}
+	if !in.Renew {
+		p, err := in.Engine.InstalledPackage(ctx, i)
+		if !errdefs.IsNotFound(err) {
+			return p, err
+		}
 	}
 	registries, err := in.Registries()
 	if err != nil {
@@ -117,7 +140,7 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	p, err = in.Engine.InstallPackage(ctx, i, registry.File, one)
+	p, err := in.Engine.InstallPackage(ctx, i, registry.File, one)
 	if left := registry.Close(); err == nil {
 		err = left
 	}

@@ -121,12 +121,14 @@ type Install struct {
 	Toolchain string             `json:"toolchain,omitempty"`
 	Before    time.Time          `json:"before,omitzero"` // as in sandbox.Package; kept with what is installed
 	Young     []string           `json:"young,omitempty"`
+	Renew     bool               `json:"renew,omitempty"` // ask the registry whatever is there already
 }
 
 // InstallEvent is one line of an install's answer; the last one has Package or Error.
 type InstallEvent struct {
 	Progress *sandbox.Progress `json:"progress,omitempty"`
 	Package  *sandbox.Package  `json:"package,omitempty"`
+	Contents []string          `json:"contents,omitempty"` // with Package: "name@version" of all that is installed, sorted
 	Error    *Error            `json:"error,omitempty"`
 }
 
