@@ -134,13 +134,10 @@ func parse(text []byte) []string {
 		if len(fields) < 2 || fields[0] != "nameserver" {
 			continue
 		}
-		switch ip, err := netip.ParseAddr(fields[1]); {
-		case err == nil:
+		if ip, err := netip.ParseAddr(fields[1]); err == nil {
 			all = append(all, net.JoinHostPort(ip.String(), "53"))
-		default:
-			if at, err := netip.ParseAddrPort(fields[1]); err == nil { // some systems write a port
-				all = append(all, at.String())
-			}
+		} else if at, err := netip.ParseAddrPort(fields[1]); err == nil { // some systems write a port
+			all = append(all, at.String())
 		}
 	}
 	if len(all) == 0 {
