@@ -56,6 +56,17 @@ func TestApproveInTheBrowser(t *testing.T) {
 			t.Error("the write reached the host's folder, not the workspace")
 		}
 	})
+	t.Run("every page is for everybody", func(t *testing.T) {
+		seen := g.drive("pages", strings.TrimSpace(g.run("ui", "--print")), pages)
+		if len(seen) != 2*len(pages) {
+			t.Errorf("%d pages were seen, want %d in two themes", len(seen), len(pages))
+		}
+		for page, found := range seen {
+			if fmt.Sprint(found) != "[]" {
+				t.Errorf("%s: %v", page, found)
+			}
+		}
+	})
 	t.Run("another browser gets 401 everywhere", func(t *testing.T) {
 		routes := apiRoutes(t)
 		seen := g.drive("stranger", link, routes)
@@ -75,6 +86,12 @@ func TestApproveInTheBrowser(t *testing.T) {
 		}
 	})
 	t.Run("foreign hosts and origins are refused", func(t *testing.T) { foreign(t, link) })
+}
+
+// pages are the pages there are, and their parts.
+var pages = []string{
+	"/", "/calls", "/approvals", "/approvals?tab=permissions", "/servers?server=notes", "/servers?server=notes&tab=pins",
+	"/workspaces", "/policy", "/policy?tab=explain&server=notes&tool=write_note", "/policy?tab=replay", "/record", "/doctor",
 }
 
 func foreign(t *testing.T, link string) {

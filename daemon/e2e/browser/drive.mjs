@@ -20,7 +20,7 @@ const context = await browser.newContext({
 context.setDefaultTimeout(60_000);
 const page = await context.newPage();
 try {
-  console.log(JSON.stringify(await { approve, stranger, again }[act]()));
+  console.log(JSON.stringify(await { approve, stranger, again, pages }[act]()));
 } finally {
   await browser.close();
 }
@@ -57,6 +57,25 @@ async function approve() {
   const told = page.getByRole("row").filter({ hasText: "you approved" });
   await told.waitFor();
   return { ...seen, told: "you approved", console: said };
+}
+
+/** pages opens every page in both themes and has axe look at it. */
+async function pages() {
+  await page.goto(link);
+  const seen = {};
+  for (const path of routes) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(new URL(path, link).href);
+      await page.waitForLoadState("networkidle");
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page
+        .getByRole("status", { name: "Loading" })
+        .waitFor({ state: "detached" });
+      seen[`${path} ${colorScheme}`] = await axe();
+    }
+  }
+  return seen;
 }
 
 /** stranger is another browser: it has the port, and no link. */

@@ -71,6 +71,17 @@ describe("a question that is not about a call", () => {
     expect(dialog.textContent).toContain("not known: nothing pins what is fetched");
   });
 
+  it("shows an install script whole, and why a person is asked", async () => {
+    const install = {
+      package: "npm:lefft-pad@1.3.0",
+      doubts: ["Its name is a letter away from left-pad."],
+      script: "node \u001b[2Jx.js",
+    };
+    const dialog = await review(of("install", { install }));
+    expect(screen.getByRole("list", { name: "Found" }).textContent).toContain("a letter away");
+    expect(dialog.textContent).toContain("node ⟨U+001B⟩[2Jx.js");
+  });
+
   it("names a secret and where it may go", async () => {
     const dialog = await review(of("secret", { secret: { secret: "github-token", hosts: ["api.github.com"] } }));
     expect(dialog.textContent).toContain("github-token");

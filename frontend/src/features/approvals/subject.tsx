@@ -11,6 +11,7 @@ import { Diff } from "@/ui/diff";
 import { Facts } from "@/ui/facts";
 import { Failure, tell } from "@/ui/failure";
 import { Foreign } from "@/ui/foreign";
+import { ForeignBlock } from "@/ui/foreign-block";
 import { Icon } from "@/ui/icon";
 import { Sentence } from "@/ui/sentence";
 
@@ -70,16 +71,7 @@ function ToolSubject({ tool }: { tool: NonNullable<Approval["tool"]> }) {
   const t = useT();
   return (
     <>
-      {tool.findings.length > 0 && (
-        <ul aria-label={t("pins.found")} className="m-0 flex list-none flex-col gap-1 p-0">
-          {tool.findings.map((f, i) => (
-            <li key={i} className="flex gap-2 text-no">
-              <Icon name="warn" size={14} className="mt-0.5" />
-              <Foreign text={f} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Doubts doubts={tool.findings} />
       <DefinitionDiff text={tool.diff ?? ""} name={tool.tool} />
       <p className="m-0 text-ink2">{t(tool.before ? "approval.tool.changed" : "approval.tool.new")}</p>
     </>
@@ -140,6 +132,7 @@ function InstallSubject({ install }: { install: NonNullable<Approval["install"]>
   const t = useT();
   return (
     <>
+      <Doubts doubts={install.doubts ?? []} />
       <Facts
         facts={[
           [t("approval.install.package"), <Foreign key="p" text={install.package} className="font-mono text-sm" />],
@@ -153,8 +146,25 @@ function InstallSubject({ install }: { install: NonNullable<Approval["install"]>
           ],
         ]}
       />
-      <p className="m-0 text-ink2">{t("approval.install.body")}</p>
+      {install.script && <ForeignBlock text={install.script} from="server" label={t("approval.install.script")} />}
+      <p className="m-0 text-ink2">{t(install.script ? "approval.install.script.body" : "approval.install.body")}</p>
     </>
+  );
+}
+
+/** Doubts is why a person is asked, a sentence each. */
+function Doubts({ doubts }: { doubts: string[] }) {
+  const t = useT();
+  if (doubts.length === 0) return null;
+  return (
+    <ul aria-label={t("pins.found")} className="m-0 flex list-none flex-col gap-1 p-0">
+      {doubts.map((d, i) => (
+        <li key={i} className="flex gap-2 text-no">
+          <Icon name="warn" size={14} className="mt-0.5" />
+          <Foreign text={d} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

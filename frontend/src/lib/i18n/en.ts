@@ -333,6 +333,9 @@ export const en = {
   "approval.install.package": "Package",
   "approval.install.unknown": "not known: nothing pins what is fetched",
   "approval.install.body": "It is fetched and unpacked in a sandbox of its own, without your files and secrets.",
+  "approval.install.script": "its install script",
+  "approval.install.script.body":
+    "The script runs in a sandbox of its own, without your files and secrets. It could change the package that is installed.",
   "approval.secret.name": "Secret",
   "approval.secret.hosts": "Sent only to",
   "approval.secret.anywhere": "no host is named",

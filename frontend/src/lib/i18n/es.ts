@@ -335,6 +335,9 @@ export const es: Record<keyof typeof en, string> = {
   "approval.install.package": "Paquete",
   "approval.install.unknown": "desconocida: nada fija lo que se descarga",
   "approval.install.body": "Se descarga y se desempaqueta en un sandbox propio, sin tus archivos ni secretos.",
+  "approval.install.script": "su script de instalación",
+  "approval.install.script.body":
+    "El script se ejecuta en un sandbox propio, sin tus archivos ni secretos. Podría cambiar el paquete que se instala.",
   "approval.secret.name": "Secreto",
   "approval.secret.hosts": "Se envía solo a",
   "approval.secret.anywhere": "no se nombra ningún servidor",
