@@ -232,6 +232,10 @@ func (p *Page) subject(a api.Approval) {
 	case a.Install != nil:
 		p.section("Package")
 		p.code(plainly, strings.TrimSpace(safe.Line(a.Install.Package)+"\n"+safe.Line(a.Install.Integrity)))
+		if a.Install.Script != "" {
+			p.section("Its install script, which would run, whole")
+			p.code(plainly, a.Install.Script)
+		}
 	case a.Secret != nil:
 		p.section("The secret " + a.Secret.Secret + ", towards")
 		p.each(a.Secret.Hosts)
