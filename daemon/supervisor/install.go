@@ -106,6 +106,7 @@ func refusePython(command []string) error {
 	if !ok || err != nil {
 		return err
 	}
-	return fmt.Errorf("install %s: Python packages cannot be installed by this version of Garita; make a virtual environment (python3 -m venv ~/mcp/%s && ~/mcp/%s/bin/pip install %s) and declare command: [%q] with mounts: [{host: ~/mcp/%s}], or use an image: %w",
-		ref.Name, ref.Name, ref.Name, ref.Name, "~/mcp/"+ref.Name+"/bin/"+cmp.Or(ref.Bin, ref.Name), ref.Name, errdefs.ErrFailedPrecondition)
+	venv, program := "~/mcp/"+ref.Name, cmp.Or(ref.Bin, ref.Name)
+	return fmt.Errorf("install %s: Python packages cannot be installed by this version of Garita; what works is a virtual environment of your own (/usr/bin/python3 -m venv %s && %s/bin/pip install %s), declared as run: %s/bin/%s with mounts: [{host: %s}], or an image; see docs/packages.md: %w",
+		ref.Name, venv, venv, ref.Name, venv, program, venv, errdefs.ErrFailedPrecondition)
 }
