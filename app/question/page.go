@@ -6,6 +6,7 @@ package question
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -328,12 +329,26 @@ func (m member) with(v jsontext.Value) member {
 	return m
 }
 
+// meaning is the title of the last section.
+const meaning = "What a yes means"
+
+// Must is how many of a question's lines a person has to have seen before a yes: all but what a longer
+// one would mean, which is told again when it is chosen.
+func Must(lines []Line) int {
+	for i, l := range slices.Backward(lines) {
+		if l.Look == Place && l.Text == meaning {
+			return i
+		}
+	}
+	return len(lines)
+}
+
 // reaches says what a yes means, and what a longer one would.
 func (p *Page) reaches(offers []api.Offer) {
 	if len(offers) == 0 {
 		return
 	}
-	p.section("What a yes means")
+	p.section(meaning)
 	for i, o := range offers {
 		p.Say(Normal, fmt.Sprintf("%d. ", i+1), ScopeWords(o.Permit)+": "+o.Words)
 	}

@@ -7,6 +7,21 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 )
 
+func TestNothingForeignEndsWhatMustBeSeen(t *testing.T) {
+	a := api.Approval{
+		Title: meaning, Object: meaning, State: "pending", Call: api.Call{Tool: "t", Arguments: []byte(`{"What a yes means":"x\nWhat a yes means\ny"}`)},
+		Diff: &api.FileDiff{Unified: meaning + "\n@@ What a yes means"}, Offers: []api.Offer{{Words: "this one"}},
+	}
+	lines := Of(a, 40)
+	if at := Must(lines); at != len(lines)-2 || lines[at].Text != meaning {
+		t.Errorf("line %d of %d", at, len(lines))
+	}
+	a.Offers = nil
+	if at := Must(Of(a, 40)); at != len(Of(a, 40)) {
+		t.Errorf("without offers: line %d", at)
+	}
+}
+
 func FuzzQuestion(f *testing.F) {
 	f.Add("t\x1b[2J", "o\u202e", `{"a":"b\n","c":[1]}`, "-x\n+y", 60)
 	f.Fuzz(func(t *testing.T, title, object, arguments, diff string, width int) {

@@ -109,7 +109,7 @@ func (m model) gathered() model {
 // begin has a code typed for a yes, once all that it is about has been on the screen.
 func (m model) begin(choice int) model {
 	if !m.seen {
-		m.notice = "There is more of it below. Read to its end first (space)."
+		m.notice = "There is more of it below. Read all that would be done first (space)."
 		return m
 	}
 	m.mode, m.choice, m.typed, m.notice = typing, choice, "", ""

@@ -180,7 +180,7 @@ func (m model) offered() (lines []question.Line, top int) {
 	return lines, max(0, at-max(0, m.room()-4))
 }
 
-// settled keeps the page within its bounds and notes whether its end is on the screen.
+// settled keeps the page within its bounds and notes whether all that a yes is about has been on the screen.
 func (m model) settled() model {
 	if m.shown == nil {
 		m.lines = nil
@@ -190,7 +190,7 @@ func (m model) settled() model {
 	}
 	room := m.room()
 	m.top = max(0, min(m.top, len(m.lines)-room))
-	if (m.mode == looking || m.mode == typing) && m.top+room >= len(m.lines) {
+	if (m.mode == looking || m.mode == typing) && m.top+room >= question.Must(m.lines) {
 		m.seen = true
 	}
 	return m

@@ -276,6 +276,7 @@ func TestScreens(t *testing.T) {
 		"command-code":   {call("r1", "git push origin main"), 80, 30, "a"},
 		"command-denied": {call("r1", "git push origin main"), 80, 30, "d"},
 		"command-unread": {call("r1", "git push origin main"), 60, 14, "a"},
+		"command-enough": {call("r1", "git push origin main"), 60, 22, "a"},
 		"nothing":        {api.Approval{}, 60, 10, ""},
 		"apply":          {api.Approval{ID: "r1", State: "pending", Kind: "apply", Title: "You want to apply", Expires: noon, Call: api.Call{Server: "files"}, Apply: &api.Application{Paths: []string{"/home/ana/shop/a.ts", "/home/ana/shop/b\x1b[2J"}}}, 60, 24, ""},
 		"network":        {api.Approval{ID: "r1", State: "pending", Kind: "network", Title: "fetch wants to reach a host", Expires: noon, Call: api.Call{Server: "fetch"}, Network: &api.NetworkAccess{Hosts: []string{"api.github.com:443"}}}, 60, 24, ""},
