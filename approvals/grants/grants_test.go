@@ -80,6 +80,13 @@ func TestArgumentsThatAreNotAsTheyLook(t *testing.T) {
 		`{"path":"src/..\\x"}`,
 		`{"path":"src/%2e%2e/x"}`,
 		`{"path":"src/\u2024\u2024/../x"}`,
+		`{"path":"src/\u2025/x"}`,
+		`{"path":"src/．．/x"}`,
+		`{"path":"src/．．／x"}`,
+		`{"path":"src/a","file":"/etc/passwd"}`,
+		`{"path":"src/a","paths":["src/b","/etc/passwd"]}`,
+		`{"path":"src/a","Destination":"/etc/passwd"}`,
+		`{"path":"src/a","to":{"path":"/etc/passwd"}}`,
 		`{"path":"src/a\u0000"}`,
 		`{"path":"src/a\u202etxt"}`,
 		`{"path":["src/a","/etc/passwd"]}`,
@@ -101,7 +108,7 @@ func TestArgumentsThatAreNotAsTheyLook(t *testing.T) {
 			t.Errorf("%s is covered", arguments)
 		}
 	}
-	for _, arguments := range []string{`{"path":["src/a","src/b"]}`, `{ "path" : "src\/a" }`, `{"p\u0061th":"src/a"}`} {
+	for _, arguments := range []string{`{"path":"src/a","to":"src/b","file":null,"paths":[]}`, `{"path":["src/a","src/b"]}`, `{ "path" : "src\/a" }`, `{"p\u0061th":"src/a"}`} {
 		if !covers(set, aCall(arguments)) {
 			t.Errorf("%s is not covered", arguments)
 		}

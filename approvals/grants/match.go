@@ -2,6 +2,7 @@ package grants
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -10,14 +11,49 @@ import (
 	"github.com/garita-dev/garita/approvals"
 )
 
-// holds says whether every argument but the commands is as g wants it.
+// holds says whether every argument but the commands is as g wants it, and no other leads out of the
+// folders that it names.
 func holds(g approvals.Grant, arguments []byte) bool {
 	for _, a := range g.Arguments {
 		if a.Command == "" && !matches(a, arguments) {
 			return false
 		}
 	}
+	return staysIn(g, arguments)
+}
+
+// staysIn says whether every path among the arguments lies in a folder of g's, where g names any: who
+// allowed a folder did not allow a second path beside it.
+func staysIn(g approvals.Grant, arguments []byte) bool {
+	var folders []string
+	named := map[string]bool{}
+	for _, a := range g.Arguments {
+		named[a.Path] = true
+		if a.Prefix != "" {
+			folders = append(folders, a.Prefix)
+		}
+	}
+	if len(folders) == 0 {
+		return true
+	}
+	for name, value := range membersOf(arguments) {
+		if !known(places, name) || named["/"+escape(name)] || harmless(value) {
+			continue
+		}
+		if !slices.ContainsFunc(folders, func(f string) bool { return begins(value, f) }) {
+			return false
+		}
+	}
 	return true
+}
+
+// harmless says whether a value cannot name a place.
+func harmless(v jsontext.Value) bool {
+	switch v.Kind() {
+	case 'n', 't', 'f', '0':
+		return true
+	}
+	return string(v) == `""` || string(v) == `[]`
 }
 
 // matches says whether the arguments are as a wants them. What is not one JSON value that every
@@ -131,9 +167,12 @@ func allBegin(list jsontext.Value, prefix string) bool {
 	return n > 0
 }
 
+// foldedSigns are characters that some systems take for dots and slashes: ‥ is two dots, ／ a slash.
+const foldedSigns = "․‥…。｡．﹒︙／∕⁄⧸＼﹨∖⧵"
+
 // plainPath says whether a path is what it looks like: nothing in it climbs, and nothing is hidden.
 func plainPath(s string) bool {
-	return !strings.Contains(s, "..") && !strings.ContainsFunc(s, func(r rune) bool {
+	return !strings.Contains(s, "..") && !strings.ContainsAny(s, foldedSigns) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r == '\\' || r == '%' || r == unicode.ReplacementChar || !unicode.IsPrint(r)
 	})
 }

@@ -89,6 +89,21 @@ func escape(name string) string {
 // strs goes over an object's members that are strings, in their order.
 func strs(object []byte) func(yield func(name, value string) bool) {
 	return func(yield func(string, string) bool) {
+		for name, value := range membersOf(object) {
+			if value.Kind() != '"' {
+				continue
+			}
+			s, err := jsontext.AppendUnquote(nil, value)
+			if err != nil || !yield(name, string(s)) {
+				return
+			}
+		}
+	}
+}
+
+// membersOf goes over an object's members in their order; a value lives until the next one.
+func membersOf(object []byte) func(yield func(name string, value jsontext.Value) bool) {
+	return func(yield func(string, jsontext.Value) bool) {
 		if !jsontext.Value(object).IsValid() {
 			return
 		}
@@ -103,14 +118,7 @@ func strs(object []byte) func(yield func(name, value string) bool) {
 			}
 			name := t.String()
 			value, err := d.ReadValue()
-			if err != nil {
-				return
-			}
-			if value.Kind() != '"' {
-				continue
-			}
-			s, err := jsontext.AppendUnquote(nil, value)
-			if err != nil || !yield(name, string(s)) {
+			if err != nil || !yield(name, value) {
 				return
 			}
 		}
