@@ -24,7 +24,7 @@ export function PromptsView({ prompts }: { prompts: Prompts }) {
                 style={{ transform: `scaleX(${Math.min(1, a.per_hundred / 100)})` }}
               />
             </span>
-            <span className="tabular w-[124px] shrink-0 text-right text-sm text-ink3">
+            <span className="tabular w-[150px] shrink-0 text-right whitespace-nowrap text-sm text-ink3">
               {t("home.prompts.agent", { rate: number(a.per_hundred), calls: a.calls })}
             </span>
           </li>

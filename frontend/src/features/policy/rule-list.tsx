@@ -49,7 +49,7 @@ function RuleRow({ rule, at, warning }: { rule: PolicyRule; at: number | undefin
         {rule.covers_risk && <span className="text-sm text-no">{t("policy.coversRisk")}</span>}
         {warning && <Foreign text={warning} className="text-sm text-no" />}
       </div>
-      <code className="shrink-0 text-ink3">
+      <code className="max-w-[190px] shrink-0 text-right text-ink3">
         <Foreign text={rule.origin} />
       </code>
     </li>

@@ -416,7 +416,7 @@ export const en = {
   "home.more_other": "and {n} more",
   "home.prompts": "How often you are asked",
   "home.prompts.of": "of a hundred calls asked you this week ({asked} of {calls})",
-  "home.prompts.agent": "{rate} of {calls} calls, per 100",
+  "home.prompts.agent": "{rate} per 100, {calls} calls",
   "effect.allow": "allow",
   "effect.ask": "ask",
   "effect.deny": "deny",

@@ -418,7 +418,7 @@ export const es: Record<keyof typeof en, string> = {
   "home.more_other": "y {n} más",
   "home.prompts": "Con qué frecuencia se te pregunta",
   "home.prompts.of": "de cada cien llamadas te preguntaron esta semana ({asked} de {calls})",
-  "home.prompts.agent": "{rate} por 100, de {calls}",
+  "home.prompts.agent": "{rate} por 100, {calls} llamadas",
   "effect.allow": "permitir",
   "effect.ask": "preguntar",
   "effect.deny": "denegar",
