@@ -44,6 +44,9 @@ type way struct {
 	launch  sandbox.Launch
 	session gateway.Options // whose sandbox it is: ID, Principal, Spec
 	over    chan struct{}   // closed when it has ended
+	events  chan store.Event
+	told    chan struct{}  // closed when nothing more is told
+	written sync.WaitGroup // for the last of events
 
 	mu      sync.Mutex // guards the fields below
 	out     *client.WayOut
@@ -76,11 +79,13 @@ func (w *ways) expect(id sandbox.InstanceID, o gateway.Options) (forget func()) 
 func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (*way, error) {
 	w.mu.Lock()
 	one := &way{
-		all: w, launch: l, session: w.whose[l.ID], over: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
+		all: w, launch: l, session: w.whose[l.ID], over: make(chan struct{}), events: make(chan store.Event, eventsWaiting), told: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
 		asked: map[sandbox.Endpoint]bool{}, refused: map[sandbox.Endpoint]time.Time{},
 	}
 	w.mu.Unlock()
+	one.written.Go(one.write)
 	if err := one.connect(ctx, wall); err != nil {
+		close(one.told)
 		return nil, fmt.Errorf("open a way out for %s: %w", l.Server, err)
 	}
 	w.mu.Lock()
@@ -100,14 +105,24 @@ func (o *way) connect(ctx context.Context, wall *client.Wall) error {
 	if err != nil {
 		return err
 	}
-	o.mu.Lock()
-	old := o.out
-	o.out, o.live = out, map[uint64]sandbox.Connection{}
-	o.mu.Unlock()
-	if old != nil {
-		_ = old.Close()
+	if old := o.take(out); old != nil {
+		return old.Close()
 	}
 	return nil
+}
+
+// take puts out in the place of another, which is returned to be closed; it is out itself when the
+// sandbox has ended meanwhile.
+func (o *way) take(out *client.WayOut) (old *client.WayOut) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case <-o.over:
+		return out
+	default:
+	}
+	old, o.out, o.live = o.out, out, map[uint64]sandbox.Connection{}
+	return old
 }
 
 // close ends the way, once its sandbox has ended.
@@ -115,8 +130,13 @@ func (o *way) close() {
 	o.all.mu.Lock()
 	delete(o.all.open, o.launch.ID)
 	o.all.mu.Unlock()
+	o.mu.Lock()
 	close(o.over)
-	_ = o.current().Close()
+	out := o.out
+	o.mu.Unlock()
+	_ = out.Close()
+	close(o.told)
+	o.written.Wait()
 	o.all.d.events.Publish("network", string(o.launch.Server), nil)
 }
 
@@ -260,6 +280,32 @@ func (o *way) record(kind store.Kind, body map[string]any) {
 	if ids, ok := body["calls"].([]approvals.CallID); ok && len(ids) == 1 {
 		e.Call = ids[0]
 	}
+	select {
+	case o.events <- e:
+	case <-o.told:
+	}
+}
+
+// eventsWaiting is how many events may wait to be written down. With more the wall waits, and so do
+// connections.
+const eventsWaiting = 1024
+
+// write writes events down, in order, beside the calls that wait to hear of them.
+func (o *way) write() {
+	for {
+		select {
+		case e := <-o.events:
+			o.append(e)
+		case <-o.told:
+			for len(o.events) > 0 {
+				o.append(<-o.events)
+			}
+			return
+		}
+	}
+}
+
+func (o *way) append(e store.Event) {
 	if _, err := o.all.d.db.Append(context.Background(), e); err != nil {
 		o.all.d.log.Error("cannot record what a sandbox reached", "server", o.launch.Server, "err", err)
 	}

@@ -41,7 +41,7 @@ func (w *wallWatch) reached(host string) {
 }
 
 // catchUp is how long what the wall has counted may take to be heard of.
-const catchUp = 5 * time.Second
+const catchUp = 20 * time.Second
 
 // stop ends the watching and lists what was reached: the hosts of connections that were opened
 // meanwhile, and those of older ones if anything was sent.

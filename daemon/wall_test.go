@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/sandbox"
+)
+
+func endpoint(host string, port uint16) sandbox.Endpoint {
+	return sandbox.Endpoint{Host: host, Port: port}
+}
+
+func TestAllowAndDenyAHost(t *testing.T) {
+	var l sandbox.Allowlist
+	var err error
+	for _, c := range []api.NetworkChange{
+		{Host: "API.example.com", Allow: true}, {Host: "api.example.com:443", Allow: true}, {Host: "*.cdn.example.com:8443", Allow: true},
+		{Host: "public-web", Allow: true}, {Host: "other.example.com", Allow: false},
+	} {
+		if l, err = changed(l, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := sandbox.Allowlist{Endpoints: []sandbox.Endpoint{endpoint("api.example.com", 443), endpoint("*.cdn.example.com", 8443)}, PublicWeb: true, Ask: true}
+	if diff := cmp.Diff(want, l); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []api.NetworkChange{{Host: "public-web"}, {Host: "api.example.com"}, {Host: "*.cdn.example.com:8443"}} {
+		if l, err = changed(l, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(l.Endpoints) > 0 || l.PublicWeb {
+		t.Errorf("what was denied is allowed: %+v", l)
+	}
+	for _, host := range []string{"", "*", "*.com", "https://x.example/", "x y"} {
+		if _, err := changed(l, api.NetworkChange{Host: host, Allow: true}); err == nil {
+			t.Errorf("%q is allowed", host)
+		}
+	}
+}
+
+// TestGrantsReachNoFurtherThanTheySay: another agent, another server, another definition, another
+// session and a time that is over get nothing of a permission.
+func TestGrantsReachNoFurtherThanTheySay(t *testing.T) {
+	now := time.Now()
+	who := approvals.Principal{UID: 1, Client: "a"}
+	o := &way{launch: sandbox.Launch{Server: "web"}, session: gateway.Options{ID: "s1", Principal: who, Spec: "sha256:1"}}
+	good := approvals.Grant{
+		Scope: approvals.ScopeAlways, Principal: who, Server: "web", Spec: "sha256:1",
+		Arguments: []approvals.Argument{{Path: "/host", Equals: `"api.example.com:443"`}},
+	}
+	if e, ok := o.granted(good, now); !ok || e != endpoint("api.example.com", 443) {
+		t.Fatalf("got %v, %v", e, ok)
+	}
+	for name, change := range map[string]func(*approvals.Grant){
+		"another agent":      func(g *approvals.Grant) { g.Principal.Client = "b" },
+		"another server":     func(g *approvals.Grant) { g.Server = "other" },
+		"another definition": func(g *approvals.Grant) { g.Spec = "sha256:2" },
+		"another session":    func(g *approvals.Grant) { g.Scope, g.Session = approvals.ScopeSession, "s2" },
+		"a time that is over": func(g *approvals.Grant) {
+			g.Scope, g.Until = approvals.ScopeUntil, now.Add(-time.Second)
+		},
+		"revoked":      func(g *approvals.Grant) { g.Revoked = now },
+		"about a tool": func(g *approvals.Grant) { g.Tool = "fetch" },
+		"no host":      func(g *approvals.Grant) { g.Arguments = []approvals.Argument{{Path: "/host", Equals: `"*"`}} },
+	} {
+		g := good
+		change(&g)
+		if e, ok := o.granted(g, now); ok {
+			t.Errorf("%s: reaches %v", name, e)
+		}
+	}
+}
+
+func TestWhatWasRefusedIsCollected(t *testing.T) {
+	w := newWays(nil)
+	at := time.Now()
+	for i := range maxTried + 10 {
+		w.collect("web", sandbox.Denial{Kind: sandbox.DeniedName, Host: "x.example.com", Port: uint16(1 + i), Count: 1, At: at.Add(time.Duration(i))}) //nolint:gosec // few
+	}
+	w.collect("web", sandbox.Denial{Kind: sandbox.DeniedName, Host: "x.example.com", Port: maxTried + 10, Count: 4, At: at.Add(time.Hour)})
+	list := w.proposal("web")
+	if len(list) != maxTried || list[0].Count != 5 || list[0].Port != maxTried+10 {
+		t.Errorf("%d, the first %+v", len(list), list[0])
+	}
+	w.settled("web", sandbox.Allowlist{Endpoints: []sandbox.Endpoint{endpoint("x.example.com", maxTried+10)}})
+	if list = w.proposal("web"); len(list) != maxTried-1 {
+		t.Errorf("what is allowed now is proposed still: %+v", list[0])
+	}
+}
+
+func TestCallsInFlightGetWhatIsReached(t *testing.T) {
+	o := &way{calls: map[approvals.CallID]*wallWatch{}}
+	for _, id := range []approvals.CallID{"c2", "c1"} {
+		o.calls[id] = &wallWatch{way: o, call: id}
+	}
+	o.calls["c1"].reached("api.example.com:443")
+	o.calls["c1"].reached("api.example.com:443")
+	if diff := cmp.Diff([]approvals.CallID{"c1", "c2"}, o.inFlight()); diff != "" {
+		t.Error(diff)
+	}
+	if len(o.calls["c1"].hosts) != 1 || len(o.calls["c2"].hosts) != 0 {
+		t.Errorf("%v, %v", o.calls["c1"].hosts, o.calls["c2"].hosts)
+	}
+}
