@@ -124,6 +124,9 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.closed {
 		return fmt.Errorf("the record is closed: %w", errdefs.ErrUnavailable)
 	}
+	if err := s.inPlace(); err != nil {
+		return err
+	}
 	if !s.stale {
 		return nil
 	}

@@ -2,10 +2,13 @@ package sqlite
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/store"
@@ -133,5 +136,36 @@ func TestTheDiskCannotBeMeasured(t *testing.T) {
 	s.diskFree = func(string) (int64, error) { return 0, errors.New("gone") }
 	if err := s.Trim(t.Context()); err == nil {
 		t.Error("nothing was said")
+	}
+}
+
+// What is written to a file that nobody will find again is not recorded.
+func TestNothingIsRecordedInAFileThatWasTakenAway(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir)
+	event := store.Event{Kind: "test", Body: []byte(`{}`)}
+	if _, err := s.Append(t.Context(), event); err != nil {
+		t.Fatal(err)
+	}
+	path, aside := s.path, filepath.Join(dir, "aside.db")
+	for name, put := range map[string]func() error{
+		"removed":  func() error { return nil },
+		"replaced": func() error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		if err := os.Rename(path, aside); err != nil {
+			t.Fatal(err)
+		}
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Append(t.Context(), event); !errdefs.IsUnavailable(err) {
+			t.Errorf("%s: got %v, want an error of kind Unavailable", name, err)
+		}
+		if err := os.Rename(aside, path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Append(t.Context(), event); err != nil {
+			t.Errorf("%s and put back: %v", name, err)
+		}
 	}
 }

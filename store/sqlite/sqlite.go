@@ -61,7 +61,8 @@ type Store struct {
 	retention store.Retention
 	low       atomic.Bool // the disk has less room than it should
 
-	trimming    sync.Mutex // held while the record is brought within its bounds
+	opened      os.FileInfo // the database file that w writes
+	trimming    sync.Mutex  // held while the record is brought within its bounds
 	diskFree    func(folder string) (int64, error)
 	tokens      tokens // has its own lock
 	checkpoints checkpointer
@@ -105,6 +106,9 @@ func (s *Store) open(ctx context.Context, h head, found bool) error {
 	}
 	var err error
 	if s.w, err = openWriter(ctx, s.path); err != nil {
+		return err
+	}
+	if s.opened, err = os.Stat(s.path); err != nil {
 		return err
 	}
 	s.readers = openReaders(s.path)
@@ -198,6 +202,19 @@ func (s *Store) Close() error {
 
 	s.checkpoints.wait()
 	return errors.Join(err, s.release())
+}
+
+// inPlace says whether the database still lies where it was opened. What is written to a file that
+// was removed or replaced is gone with the last process that has it open.
+func (s *Store) inPlace() error {
+	now, err := os.Stat(s.path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the record was taken away: %w: %w", err, errdefs.ErrUnavailable)
+	case !os.SameFile(s.opened, now):
+		return fmt.Errorf("the record %s was replaced by another file: put it back, or start Garita again: %w", s.path, errdefs.ErrUnavailable)
+	}
+	return nil
 }
 
 // release closes whatever is open.
