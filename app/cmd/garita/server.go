@@ -77,6 +77,10 @@ func (c *cli) serverShowCommand() *cobra.Command {
 			return c.printJSON(s)
 		}
 		c.showServer(s)
+		if n, err := c.client.Network(cmd.Context(), args[0]); err == nil { // it is told of besides
+			facts{c}.say("reaches", allowedWords(n))
+			c.showTried(n)
+		}
 		return nil
 	}
 	return cmd
