@@ -20,8 +20,11 @@ func TestAllowAndDenyAHost(t *testing.T) {
 	var l sandbox.Allowlist
 	var err error
 	for _, c := range []api.NetworkChange{
-		{Host: "API.example.com", Allow: true}, {Host: "api.example.com:443", Allow: true}, {Host: "*.cdn.example.com:8443", Allow: true},
-		{Host: "public-web", Allow: true}, {Host: "other.example.com", Allow: false},
+		{Host: "API.example.com", Allow: true},
+		{Host: "api.example.com:443", Allow: true},
+		{Host: "*.cdn.example.com:8443", Allow: true},
+		{Host: "public-web", Allow: true},
+		{Host: "other.example.com", Allow: false},
 	} {
 		if l, err = changed(l, c); err != nil {
 			t.Fatal(err)

@@ -53,7 +53,8 @@ func (h *handling) TCP(c *Incoming) {
 }
 
 func (h *handling) Refused(protocol string, to netip.AddrPort) { h.note(protocol + " " + to.String()) }
-func (h *handling) Datagram(question []byte) []byte            { return append([]byte("re: "), question...) }
+
+func (h *handling) Datagram(question []byte) []byte { return append([]byte("re: "), question...) }
 
 func (h *handling) note(what string) {
 	h.mu.Lock()
