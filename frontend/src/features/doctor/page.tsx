@@ -10,6 +10,7 @@ import { EmptyState } from "@/ui/empty-state";
 import { Failure, tell } from "@/ui/failure";
 import { Foreign } from "@/ui/foreign";
 import { Page } from "@/ui/page";
+import { Scroll } from "@/ui/scroll";
 import type { IconName } from "@/ui/icon";
 
 /** DoctorPage is what this machine can and cannot do for us, and what mends it. */
@@ -25,7 +26,7 @@ export function DoctorPage() {
         </Button>
       }
     >
-      <div className="h-full overflow-y-auto">
+      <Scroll label={t("nav.doctor")} className="h-full">
         {checks.isPending && <Bones rows={8} />}
         {checks.isError && (
           <div className="p-6">
@@ -34,7 +35,7 @@ export function DoctorPage() {
         )}
         {checks.data?.length === 0 && <EmptyState title={t("doctor.empty")} body={t("doctor.empty.body")} />}
         {checks.data && checks.data.length > 0 && <Checks checks={checks.data} />}
-      </div>
+      </Scroll>
     </Page>
   );
 }
