@@ -146,11 +146,11 @@ var namedParts = [...]Part{PartPrincipal, PartServer, PartTool, PartClass, PartM
 func (r Rule) fits(p Part, c Call) bool {
 	switch p {
 	case PartPrincipal:
-		return len(r.Principals) == 0 || slices.ContainsFunc(c.Principal.Names(), func(n string) bool { return matchAny(r.Principals, n) })
+		return len(r.Principals) == 0 || slices.ContainsFunc(c.Principal.Names(), func(n string) bool { return r.matchAny(r.Principals, n) })
 	case PartServer:
-		return len(r.Servers) == 0 || matchAny(r.Servers, string(c.Server))
+		return len(r.Servers) == 0 || r.matchAny(r.Servers, string(c.Server))
 	case PartTool:
-		return len(r.Tools) == 0 || matchAny(r.Tools, c.Tool)
+		return len(r.Tools) == 0 || r.matchAny(r.Tools, c.Tool)
 	case PartClass:
 		return len(r.Classes) == 0 || slices.Contains(r.Classes, settled(c.Class))
 	case PartMode:
@@ -207,8 +207,12 @@ func (p Principal) Names() []string {
 	return []string{full}
 }
 
-func matchAny(patterns []string, value string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, value) })
+// matchAny says whether a name fits one of r's patterns. Only a rule that allows is particular about
+// capitals: Delete_Repo is not to slip one that denies delete_repo.
+func (r Rule) matchAny(patterns []string, value string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		return matchPattern(p, value) || r.Effect != Allow && matchPattern(FoldedName(p), FoldedName(value))
+	})
 }
 
 // matchPattern compares a whole value. Unlike path.Match's, * also stands for slashes: a tool may

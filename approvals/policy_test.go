@@ -37,6 +37,16 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+func TestOnlyARuleThatAllowsIsParticularAboutCapitals(t *testing.T) {
+	call := Call{Server: "Files", Tool: "Delete_Repo", Class: Destroy}
+	for effect, want := range map[Effect]bool{Allow: false, Ask: true, Deny: true, "": true} {
+		r := Rule{Servers: []string{"files"}, Tools: []string{"delete_*"}, Effect: effect}
+		if got := r.Matches(call, time.Time{}); got != want {
+			t.Errorf("%q: got %v, want %v", effect, got, want)
+		}
+	}
+}
+
 // fixed is a Condition that says always the same.
 type fixed struct {
 	holds bool
