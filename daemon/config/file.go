@@ -9,19 +9,28 @@ import (
 	"path/filepath"
 
 	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
 )
 
 // maxFile bounds a settings file, in bytes.
 const maxFile = 4 << 20
 
-// readFile reads a settings file; one that is not there is empty.
+// readFile reads a settings file; one that is not there is empty. A pipe in its place would hold up
+// whoever reads it, and with that every later change.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is no plain file: %w", errdefs.ErrInvalidArgument)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, errors.Join(err, f.Close()))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err := errors.Join(err, f.Close()); err != nil {
