@@ -86,6 +86,10 @@ func (p *Prepared) judge(d Definition) {
 		}
 		return
 	}
+	if part := foreign(d.Description); part != "" {
+		p.Class, p.Why = approvals.Write, fmt.Sprintf("What its description says is not understood: %q.", limit(part, 40))
+		return
+	}
 	if word := contradiction(d.Title, d.Description); word != "" {
 		p.Class, p.Why = approvals.Write, fmt.Sprintf("Its name reads, but its description says %q.", word)
 		return

@@ -339,3 +339,27 @@ func TestPagesOfTheWorldOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNotUnderstoodIsNoRead(t *testing.T) {
+	for name, d := range map[string]classify.Definition{
+		"German":                  {Name: "get_thing", Description: "Liefert das Ding und löscht es danach."},
+		"Spanish":                 {Name: "get_thing", Description: "Devuelve el documento y luego borra la copia original."},
+		"Chinese":                 {Name: "get_thing", Description: "读取并删除"},
+		"Japanese after English":  {Name: "get_thing", Description: "Get the thing. すべて削除"},
+		"destroyed at the end":    {Name: "get_nuked", Description: "Gets things."},
+		"a participle at the end": {Name: "get_user_deleted", Description: "Gets a user."},
+		"another word for delete": {Name: "list_vaporize", Description: "Lists things."},
+	} {
+		if got := classify.Call(d, nil); got.Class == approvals.Read {
+			t.Errorf("%s: a read, because %s", name, got.Why)
+		}
+	}
+	for name, d := range map[string]classify.Definition{
+		"an adjective":    {Name: "list_deleted_messages", Description: "List messages that were deleted."},
+		"names of things": {Name: "get_thing", Description: "Get a Größe or a naïve café from the list."},
+	} {
+		if got := classify.Call(d, nil); got.Class != approvals.Read {
+			t.Errorf("%s: %s, because %s", name, got.Class, got.Why)
+		}
+	}
+}

@@ -50,6 +50,38 @@ var (
 	determiners = set(`a an the it them this that these those all any every each its their your another new one what whatever`)
 )
 
+// foreign is the first stretch of a description that is in no language read here, "" when there is
+// none: what it says of the tool is then not known, whatever the name says.
+func foreign(description string) string {
+	for sentence := range strings.FieldsFuncSeq(description, func(r rune) bool { return strings.ContainsRune(".;!?\n。！？；", r) }) {
+		if words := strings.FieldsFunc(strings.ToLower(sentence), notWord); otherScript(words) || len(words) >= 5 && !slices.ContainsFunc(words, english) {
+			return strings.TrimSpace(sentence)
+		}
+	}
+	return ""
+}
+
+// otherScript says whether most letters are of no script that English is written in.
+func otherScript(words []string) bool {
+	other, all := 0, 0
+	for _, w := range words {
+		for _, r := range w {
+			all++
+			if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) {
+				other++
+			}
+		}
+	}
+	return all > 0 && 2*other > all
+}
+
+// common are words that hardly an English sentence of five words does without.
+var common = set(`the an of to for and in by with from is are all on this that these or if it its as be
+	given using based into at when which not can new use your you only also e g i about between via per
+	supports optional default example note returns list get`)
+
+func english(w string) bool { return common[w] || tells[w] || tells[stem(w)] || readVerbs[stem(w)] }
+
 // telling is the word with which a description begins as one of a tool that only tells; "" for none.
 func telling(description string) string {
 	words := strings.FieldsFunc(strings.ToLower(description), notWord)

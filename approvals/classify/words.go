@@ -114,7 +114,8 @@ var (
 		uninstall unpublish publish deploy send merge push transfer revoke rollback rebase prune flush
 		overwrite replace discard abort cancel shutdown reboot format pay buy purchase sell refund charge
 		cleanup bet gamble assume disburse unlock donate withdraw deposit email mail sms tweet broadcast notify invite grant approve impersonate ban expire
-		unlink empty export upload release share submit announce`)
+		unlink empty export upload release share submit announce obliterate nuke vaporize annihilate eradicate destruct
+		exterminate decimate trash scrub expunge rm rf rmdir`)
 
 	// writeVerbs change something.
 	writeVerbs = set(`write create add set put insert update upsert edit modify change append prepend save store
@@ -200,12 +201,26 @@ func leadsAstray(words []string) bool {
 	if nounsToo[first] && isVerb(last) && !strings.HasSuffix(last, "s") {
 		return true
 	}
+	if len(words) > 1 && destroyVerbs[participle(last)] {
+		return true
+	}
 	for _, w := range words[1:] {
 		if first == "show" && screens[w] || first == "extract" && packed[w] || w == "sale" || w == "sell" {
 			return true
 		}
 	}
 	return false
+}
+
+// participle is the verb of a past participle: "deleted" tells of what becomes of a thing where it
+// ends a name, as in get_user_deleted.
+func participle(w string) string {
+	for _, ending := range []string{"d", "ed"} {
+		if verb, ok := strings.CutSuffix(w, ending); ok && isVerb(verb) {
+			return verb
+		}
+	}
+	return ""
 }
 
 // named is the read verb of a name that begins with whose tool it is: slack_list_channels,
