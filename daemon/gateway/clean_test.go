@@ -344,3 +344,17 @@ func BenchmarkClean(b *testing.B) {
 		s.clean(approvals.Call{Tool: "read_a"}, answer{message: m})
 	}
 }
+
+func TestMethodsThatNobodyKnowsAreNoted(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		w, noted := returning("", nil, func(s *stub, m protocol.Message) { s.reply(m, `{"content":[]}`) })
+		w.say(askingHello + `{"jsonrpc":"2.0","id":5,"method":"evil/do","params":{}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/evil"}` + "\n" +
+			`{"jsonrpc":"2.0","id":6,"method":"prompts/list","params":{}}` + "\n")
+		if seen := w.over(t); !strings.Contains(seen, `"id":5`) {
+			t.Errorf("it was not passed on: %s", seen)
+		}
+		if got := noted.String(); !strings.Contains(got, "evil/do: ") || !strings.Contains(got, "notifications/evil: ") || strings.Contains(got, "prompts/list") {
+			t.Errorf("noted %q", got)
+		}
+	})
+}

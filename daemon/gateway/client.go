@@ -160,7 +160,16 @@ func (s *Session) serve(ctx context.Context, m protocol.Message, to reply) {
 			return
 		}
 		s.noteAsked(m)
+		s.noteUnknown(m)
 		s.pass(ctx, m, to)
+	}
+}
+
+// noteUnknown records that a method went to the server which nobody here can judge: a server may
+// have verbs of its own, and a client that knows them.
+func (s *Session) noteUnknown(m protocol.Message) {
+	if !protocol.Known(m.Method) {
+		s.noted(m.Method, []string{"the client sent a method that no revision of the protocol has; it was passed on unjudged"})
 	}
 }
 
@@ -257,6 +266,7 @@ func (s *Session) notify(m protocol.Message) {
 		s.Logger.Warn("dropped a tools/call without an id", "server", s.Server.Name, "session", s.ID)
 		return
 	}
+	s.noteUnknown(m)
 	s.mu.Lock()
 	if m.Method == protocol.MethodInitialized {
 		s.hello.initialized = m.Raw

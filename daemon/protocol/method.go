@@ -35,6 +35,9 @@ func refuseMethodLike(method string) error {
 	return nil
 }
 
+// Known says whether a method is one that a revision of the protocol has.
+func Known(method string) bool { return judged[letters(method)] == method && method != "" }
+
 // letters is the letters and digits of s in lower case, as a reader that folds case folds them. Of
 // a text longer than any method nothing is left.
 func letters(s string) string {
