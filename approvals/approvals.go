@@ -68,6 +68,7 @@ type Call struct {
 	Class     Class                 `json:"class"`
 	ClassWhy  string                `json:"class_why"`           // one sentence
 	Sensitive string                `json:"sensitive,omitempty"` // why a read shows what is not for everybody, one clause: "it returns environment variables"; "" when it does not
+	Profile   string                `json:"profile,omitempty"`   // the name of what we ship about the server, where it knows the tool
 	Sentence  string                `json:"sentence"`            // "change src/a.ts": the call as a person would tell it
 	At        time.Time             `json:"at"`
 	// Continues is the interrupted call that this one takes up: exactly the same call, let through

@@ -115,9 +115,9 @@ func byDefault(c Call, s Standing, p Policy, risk string) Decision {
 		return decide(c, Ask, RuleDemoted, fmt.Sprintf("%s no longer passes as a read: %s", c.Tool, sentence(s.Demoted)))
 	case c.Class != Read:
 		return decide(c, Ask, RuleAsk, because(classWords(c.Class), c.ClassWhy))
-	case c.External:
+	case c.External && c.Profile == "":
 		return decide(c, Ask, RuleExternal, fmt.Sprintf("%s runs outside of Garita's walls, where nobody sees what %s does.", c.Server, c.Tool))
-	case !confined(c.Mode):
+	case !confined(c.Mode) && (c.Mode != sandbox.Direct || c.Profile == ""):
 		return decide(c, Ask, RuleDirect, fmt.Sprintf("%s works on your files directly, with nothing in between that could be undone.", c.Tool))
 	case c.Sensitive != "":
 		return decide(c, Ask, RuleSensitive, fmt.Sprintf("%s only reads, but %s", c.Tool, sentence(c.Sensitive)))

@@ -26,6 +26,7 @@ type Verdict struct {
 	Why       string          // why that is thought, one sentence
 	Sensitive string          // why a read shows what is not for everybody, one clause: "it returns environment variables"; "" when it does not
 	Sentence  string          // the call as a person would tell it: "change src/a.ts (2.1 kB)"; hidden characters are visible
+	Profile   string          // the name of the profile that knows this tool; "" for none
 }
 
 // Call says what one call of d does. arguments is the JSON text as sent, nil for none.
@@ -166,7 +167,7 @@ func (p Prepared) Call(arguments []byte) Verdict {
 		v.Sensitive = ""
 	}
 	summary := v.Sentence
-	v.Sentence = p.sentence(v.Class, args, summary)
+	v.Sentence, v.Profile = p.sentence(v.Class, args, summary), p.Profile
 	return v
 }
 

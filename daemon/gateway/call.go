@@ -84,6 +84,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	}
 	told := t.describe(tc.Arguments)
 	call.Class, call.ClassWhy, call.Sensitive, call.Sentence = told.Class, told.Why, told.Sensitive, told.Sentence
+	call.Profile = told.Profile
 	call.Sentence = s.shortened(call.Sentence)
 	call.Continues = s.continues(call, req.Params)
 	call.Doubt = s.doubt().Why()

@@ -184,6 +184,7 @@ type Description struct {
 	Why       string
 	Sensitive string
 	Sentence  string
+	Profile   string // what we ship about the server and knows the tool; "" for nothing
 }
 
 // tool is one tool the server has listed.
