@@ -81,6 +81,13 @@ func (l *log) Request(_ context.Context, id approvals.RequestID) (approvals.Requ
 	return approvals.Request{}, errdefs.ErrNotFound
 }
 
+// ended is how a question ended, as it was recorded.
+func (l *log) ended(id approvals.RequestID) approvals.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answered[id]
+}
+
 // last is the decision recorded last.
 func (l *log) last() approvals.Decision {
 	l.mu.Lock()
@@ -579,8 +586,8 @@ func TestEverythingAtOnce(t *testing.T) {
 			}
 			if d.Allowed() {
 				allowed++
-				if l.answered[d.Request].Outcome != approvals.Approved {
-					t.Errorf("%s ran, and is on record as %s", d.Request, l.answered[d.Request].Outcome)
+				if l.ended(d.Request).Outcome != approvals.Approved {
+					t.Errorf("%s ran, and is on record as %s", d.Request, l.ended(d.Request).Outcome)
 				}
 			}
 		}

@@ -80,7 +80,7 @@ func TestReportA03(t *testing.T) {
 			if d, err := first.wait(); err != nil || !d.Allowed() {
 				t.Errorf("%+v, %v", d, err)
 			}
-			if !waits(second) || l.answered[shown.ID].Binding != shown.Binding {
+			if !waits(second) || l.ended(shown.ID).Binding != shown.Binding {
 				t.Error("delete_branch ended, or the record does not have what was seen")
 			}
 		})
@@ -165,7 +165,7 @@ func TestReportA08(t *testing.T) {
 			seen := map[string]bool{}
 			for want, a := range map[approvals.Outcome]*asking{approvals.Denied: denied, approvals.Withdrawn: withdrawn, approvals.Expired: expired} {
 				d, err := a.wait()
-				if err != nil || d.Allowed() || d.Outcome != want || l.answered[d.Request].Outcome != want || seen[d.Reason] {
+				if err != nil || d.Allowed() || d.Outcome != want || l.ended(d.Request).Outcome != want || seen[d.Reason] {
 					t.Errorf("%s: %+v, %v", want, d, err)
 				}
 				seen[d.Reason] = true
@@ -193,7 +193,7 @@ func TestReportA15(t *testing.T) {
 				t.Errorf("1: %+v, %v", d, err)
 			}
 			d, err := b.wait()
-			if err != nil || !d.Allowed() || d.ByPerson() || d.Rule != "grant "+string(l.granted[0].ID) || l.answered[d.Request].Outcome != approvals.Covered {
+			if err != nil || !d.Allowed() || d.ByPerson() || d.Rule != "grant "+string(l.granted[0].ID) || l.ended(d.Request).Outcome != approvals.Covered {
 				t.Errorf("2: %+v, %v", d, err)
 			}
 			if !waits(c) || theOne(t, g).Call.ID != three[2].ID {
