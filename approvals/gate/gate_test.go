@@ -303,7 +303,7 @@ func TestCloseWithdraws(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if a.waits() {
+		if l.last().Outcome != approvals.Withdrawn {
 			t.Error("Close did not wait for it")
 		}
 		if d, _ := a.wait(); d.Outcome != approvals.Withdrawn || l.last() != d {
