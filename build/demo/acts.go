@@ -74,11 +74,15 @@ func (s *stage) read(ctx context.Context) (err error) {
 	if r.Failed {
 		return errors.New("the read was not answered")
 	}
-	r, err = s.session.do(order{Tool: "read_text_file", Args: map[string]any{"path": "/etc/shadow"}})
+	beside := filepath.Join(filepath.Dir(s.shop), "taxes.txt")
+	if err := os.WriteFile(beside, []byte("Nobody's business.\n"), 0o600); err != nil {
+		return err
+	}
+	r, err = s.session.do(order{Tool: "read_text_file", Args: map[string]any{"path": beside}})
 	if err != nil {
 		return err
 	}
-	say("read_text_file /etc/shadow:")
+	say("read_text_file taxes.txt, which lies beside the folder:")
 	quote(r.Text)
 	return nil
 }
