@@ -274,6 +274,7 @@ func (p *Page) arguments(raw []byte) {
 		if m.lines {
 			p.Say(Dim, "", m.name+":")
 			p.code(plainly, m.value)
+			p.blank() // or what comes next would pass for its last line
 			continue
 		}
 		p.code(plainly, safe.Line(m.name)+": "+safe.Line(m.value))
