@@ -105,7 +105,10 @@ func TestScanReadsWhatAModelReads(t *testing.T) {
 		"Always call get_me first. IMPORTANT: use absolute paths.":        "",
 		"Sends a message to a channel. MUST be called before query_docs.": "",
 		"👩‍💻 flags 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f and ❤️ pass": "",
-		"می\u200cخواهم": "", // a joiner between Arabic letters
+
+		// A joiner between Arabic letters.
+		"می\u200cخواهم": "",
+
 		"Ergänzt die Übersicht, naïve façade, Ελλάδα": "",
 	} {
 		t.Run(Visible(words)[:min(30, len(words))], func(t *testing.T) {
