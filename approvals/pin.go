@@ -46,7 +46,6 @@ const (
 	FoundInstructions FindingKind = "instructions" // words that tell a model what to do beyond the tool
 	FoundReference    FindingKind = "reference"    // another server's tool, a file, an address
 	FoundLookalike    FindingKind = "lookalike"    // a name that can be taken for another
-	FoundDuplicate    FindingKind = "duplicate"    // a name that stands for two things
 	FoundName         FindingKind = "name"         // a name that is none as names go
 	FoundSchema       FindingKind = "schema"       // a schema that costs, or leads outside
 	FoundEncoded      FindingKind = "encoded"      // text that has to be decoded to be read

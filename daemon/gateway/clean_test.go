@@ -358,3 +358,17 @@ func TestMethodsThatNobodyKnowsAreNoted(t *testing.T) {
 		}
 	})
 }
+
+func TestASecondToolOfANameIsLeftOutAndNoted(t *testing.T) {
+	bubble(t, "attack_H25 twice", func(t *testing.T) {
+		n := &notes{}
+		w := newModelWorld(legacyModel(tools("read_a", "read_b", "read_a"), func(s *stub, m protocol.Message) {}), "", func(o *Options) { o.Results.Noted = n.add })
+		w.say(askingHello + `{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{}}` + "\n")
+		if seen := w.over(t); strings.Count(seen, `"name":"read_a"`) != 1 {
+			t.Errorf("saw %s", seen)
+		}
+		if got := n.String(); strings.Count(got, `"read_a" was left out`) != 1 {
+			t.Errorf("noted %q", got)
+		}
+	})
+}

@@ -62,6 +62,8 @@ type listing struct {
 	next  map[string]string // from a page's cursor to the following one's; end on the last
 	tools map[string]found
 	bytes int // of tools, as far as they were listed
+	// doubled are names that the page added last had a second tool under, as far as they are told.
+	doubled []string
 }
 
 // found is a tool and the page it stood on first.
@@ -79,9 +81,13 @@ func (l *listing) add(at string, page protocol.ToolPage, take func(protocol.Tool
 	if at == "" || l.next == nil {
 		l.next, l.tools, l.bytes = map[string]string{}, map[string]found{}, 0
 	}
+	l.doubled = nil
 	here := make(map[string]bool, len(page.Tools)) // on this page
 	for _, d := range page.Tools {
 		if f, twice := l.tools[d.Name]; twice && (f.page != at || here[d.Name]) {
+			if len(l.doubled) < remembered {
+				l.doubled = append(l.doubled, d.Name)
+			}
 			continue // the first one counts; a second one under the name would hide it
 		}
 		here[d.Name] = true
@@ -159,7 +165,11 @@ func (s *Session) toolsLife() int {
 // learn takes one page in.
 func (s *Session) learn(life int, l *listing, at string, page protocol.ToolPage) (kept []protocol.ToolDefinition, more bool) {
 	whole := false
-	defer func() { s.listed(approvals.ItemTool, whole) }() // which may write
+	var doubled []string
+	defer func() { // both may write
+		s.noted(protocol.MethodToolsList, doubled)
+		s.listed(approvals.ItemTool, whole)
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if life != s.tools.life { // of a life that is over: for who asked, and nobody else
@@ -169,6 +179,9 @@ func (s *Session) learn(life int, l *listing, at string, page protocol.ToolPage)
 		t := s.asTool(d) // pinned for all its clients, whoever may see it
 		return t, s.allowed(d.Name)
 	})
+	for _, name := range l.doubled {
+		doubled = append(doubled, fmt.Sprintf("a second tool named %q was left out", bounded(name)))
+	}
 	if !more && page.NextCursor != nil {
 		s.Logger.Warn("pagination does not advance, or does not end", "server", s.Server.Name, "cursor", bounded(string(page.NextCursor)))
 	}
