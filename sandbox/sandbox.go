@@ -69,6 +69,8 @@ type Spec struct {
 	// InstallScripts are the names of the packages, of all that is installed for it, whose install
 	// scripts may run once a person has seen them. Sorted.
 	InstallScripts []string
+	// Secrets are those it may use. Sorted by name.
+	Secrets []SecretGrant
 }
 
 // ServerRequest is something a server may ask of its client.
@@ -187,6 +189,12 @@ type Launch struct {
 	Volume  string            `json:"volume"` // name of the per-server, per-agent writable HOME volume; "" means a tmpfs
 	Limits  Limits            `json:"limits"`
 	Network Allowlist         `json:"network,omitzero"`
+	// Trust is a certificate (PEM) that programs inside trust besides the host's: that of the authority by
+	// which the wall opens TLS for this sandbox. "" for none.
+	Trust string `json:"trust,omitempty"`
+	// Await makes garita-init wait for a Secret frame on the lifeline before it executes the server: values
+	// that the engine is not to see.
+	Await bool `json:"await,omitempty"`
 }
 
 // Root is the root file system of a sandbox: the host's /usr read-only, or an image.

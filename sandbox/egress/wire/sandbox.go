@@ -33,6 +33,9 @@ type Sandbox struct {
 	WaitMS int64              `json:"wait_ms,omitempty"` // how long a connection waits for a person
 	Closed []uint16           `json:"closed,omitempty"`  // ports of this machine's loopback that are never reached: our own
 	Host   Host               `json:"host,omitzero"`
+	// Authority and Placeholders are needed where secrets are sent for the sandbox.
+	Authority    Authority     `json:"authority,omitzero"`
+	Placeholders []Placeholder `json:"placeholders,omitempty"`
 }
 
 // Host is how the wall sees this machine. The zero Host is as it is; tests say otherwise.
@@ -80,7 +83,9 @@ type Event struct {
 	Denied   *sandbox.Denial     `json:"denied,omitempty"`
 	Opened   *sandbox.Connection `json:"opened,omitempty"`
 	Ended    *sandbox.Connection `json:"ended,omitempty"`
-	Asked    *sandbox.Endpoint   `json:"asked,omitempty"` // connections wait for an Answer
+	Asked    *sandbox.Endpoint   `json:"asked,omitempty"`  // connections wait for an Answer
+	Wanted   *SecretWanted       `json:"wanted,omitempty"` // a request waits for a Leave
+	Secret   *SecretSeen         `json:"secret,omitempty"`
 	Attached bool                `json:"attached,omitempty"`
 	Failed   string              `json:"failed,omitempty"`
 }

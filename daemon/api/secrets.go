@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Secrets is every secret there is or that a server wants, without values.
+type Secrets struct {
+	Keeper  Keeper   `json:"keeper"`
+	Secrets []Secret `json:"secrets"` // by name
+}
+
+// Keeper is what holds the key that secrets are sealed with.
+type Keeper struct {
+	// State is ready, none (there is neither a keyring nor a file), locked (a passphrase or the keyring's
+	// unlocking is wanted) or waiting (the keyring asks the person).
+	State string `json:"state"`
+	By    string `json:"by"`   // keyring | file; "" while none
+	Why   string `json:"why"`  // a sentence; "" while ready
+	Next  string `json:"next"` // what to do, a command or a sentence; "" while ready
+}
+
+// Secret is one, and who may use it.
+type Secret struct {
+	Name        string        `json:"name"`
+	Missing     bool          `json:"missing"` // wanted by a server, and not stored
+	Version     int64         `json:"version"`
+	Created     *time.Time    `json:"created,omitempty"`
+	Changed     *time.Time    `json:"changed,omitempty"`
+	Expires     *time.Time    `json:"expires,omitempty"`
+	Expired     bool          `json:"expired"`
+	FromCommand bool          `json:"from_command"` // a command gives its value
+	LastUse     *SecretUsed    `json:"last_use,omitempty"`
+	Grants      []SecretGrant `json:"grants"`
+}
+
+// SecretGrant is leave for a server to use a secret.
+type SecretGrant struct {
+	Server string        `json:"server"`
+	Mode   string        `json:"mode"` // placeholder | env | file
+	Env    string        `json:"env,omitempty"`
+	File   string        `json:"file,omitempty"`
+	Places []SecretPlace `json:"places"`
+	Hosts  []string      `json:"hosts"` // with their ports
+	Tools  []string      `json:"tools"` // patterns; none means any
+	Until  *time.Time    `json:"until,omitempty"`
+	Ask    bool          `json:"ask"`
+	// The three below are told, not set.
+	Weaker  bool   `json:"weaker"`   // the server holds the value itself
+	InForce bool   `json:"in_force"` // false once Until has passed
+	Words   string `json:"words"`    // the whole grant, a sentence
+}
+
+// SecretPlace is where in a request the value is put.
+type SecretPlace struct {
+	In   string `json:"in"` // header | query | body
+	Name string `json:"name"`
+}
+
+// SecretUsed is one use.
+type SecretUsed struct {
+	At      time.Time `json:"at"`
+	Version int64     `json:"version"`
+	Server  string    `json:"server"`
+	Session string    `json:"session"`
+	Agent   string    `json:"agent"`
+	Calls   []string  `json:"calls"`
+	Mode    string    `json:"mode"`
+	Host    string    `json:"host,omitempty"` // "" where the server was handed it
+}
+
+// SecretSet stores a secret, or its next version. Exactly one of Value and Command is set.
+type SecretSet struct {
+	Name    string     `json:"name"`
+	Value   string     `json:"value,omitempty"`
+	Command []string   `json:"command,omitempty"` // argv that prints the value; run by the daemon, without a shell
+	Expires *time.Time `json:"expires,omitempty"`
+}
+
+// SecretRotation is what came of a rotation: everything the secret was used for, and who lost it.
+type SecretRotation struct {
+	Uses    []SecretUsed `json:"uses"`    // the latest first
+	Revoked []string    `json:"revoked"` // servers
+	Ended   int         `json:"ended"`   // sandboxes that held the value, and are gone
+}
+
+// KeeperOpen unlocks, or first makes, the file in which the key is kept where there is no keyring.
+type KeeperOpen struct {
+	Passphrase string `json:"passphrase,omitempty"`
+	Create     bool   `json:"create,omitempty"` // make the file; only where none is
+	Cancel     bool   `json:"cancel,omitempty"` // stop waiting for the keyring
+}
+
+const secretsPath = "/api/v1/secrets"
+
+func secretPath(name string) string { return secretsPath + "/" + url.PathEscape(name) }
+
+// Secrets lists every secret.
+func (c *Client) Secrets(ctx context.Context) (Secrets, error) {
+	return get[Secrets](ctx, c, secretsPath, nil)
+}
+
+// SetSecret stores one.
+func (c *Client) SetSecret(ctx context.Context, s SecretSet) (Secret, error) {
+	var out Secret
+	return out, c.do(ctx, http.MethodPost, secretsPath, nil, s, &out)
+}
+
+// RemoveSecret forgets one, its value and its grants.
+func (c *Client) RemoveSecret(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, secretPath(name), nil, nil, nil)
+}
+
+// GrantSecret lets a server use one, in place of what it was granted before.
+func (c *Client) GrantSecret(ctx context.Context, name string, g SecretGrant) (Secret, error) {
+	var out Secret
+	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/grants", nil, g, &out)
+}
+
+// RevokeSecret takes one from a server at once.
+func (c *Client) RevokeSecret(ctx context.Context, name, server string) (Secret, error) {
+	var out Secret
+	return out, c.do(ctx, http.MethodDelete, secretPath(name)+"/grants/"+url.PathEscape(server), nil, nil, &out)
+}
+
+// SecretUses lists the uses of one since a time, the latest first.
+func (c *Client) SecretUses(ctx context.Context, name string, since time.Time) ([]SecretUsed, error) {
+	return get[[]SecretUsed](ctx, c, secretPath(name)+"/uses", url.Values{"since": {since.UTC().Format(time.RFC3339)}})
+}
+
+// RotateSecret takes one from every server at once, and tells every use since a time.
+func (c *Client) RotateSecret(ctx context.Context, name string, since time.Time) (SecretRotation, error) {
+	var out SecretRotation
+	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/rotate", url.Values{"since": {since.UTC().Format(time.RFC3339)}}, struct{}{}, &out)
+}
+
+// OpenKeeper unlocks or makes the file that holds the key.
+func (c *Client) OpenKeeper(ctx context.Context, o KeeperOpen) (Keeper, error) {
+	var out Keeper
+	return out, c.do(ctx, http.MethodPost, secretsPath+"/keeper", nil, o, &out)
+}
