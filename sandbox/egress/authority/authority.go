@@ -1,8 +1,8 @@
 // Package authority makes certificates that only one sandbox believes: the daemon makes an authority at
 // the sandbox's start, and the wall signs with it for the hosts to which secrets are sent.
 //
-// An authority can sign for the hosts it was made for, and for no others: it is constrained by name,
-// which OpenSSL (curl, Python, Node.js, git), Go, GnuTLS and Java all heed.
+// An authority is good for the hosts it was made for: it is constrained by name. curl, Python, Node.js
+// (OpenSSL) and Go heed that; Java does not look at constraints of what it is told to trust, and works.
 package authority
 
 import (
