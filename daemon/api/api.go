@@ -38,6 +38,14 @@
 //	GET    /api/v1/tokens                         []Token, newest first
 //	POST   /api/v1/tokens                         NewToken → CreatedToken, its secret this once (unix socket only)
 //	DELETE /api/v1/tokens/{id}                    revoke it
+//	GET    /api/v1/secrets                        Secrets: what is stored or wanted, who may use it, and what holds the key
+//	POST   /api/v1/secrets                        SecretSet → Secret: store one; a command only on the unix socket
+//	DELETE /api/v1/secrets/{name}                 forget it and its grants
+//	POST   /api/v1/secrets/{name}/grants          SecretGrant → Secret: let a server use it
+//	DELETE /api/v1/secrets/{name}/grants/{server}   → Secret: take it from a server
+//	GET    /api/v1/secrets/{name}/uses?since=     []SecretUsed, the latest first
+//	POST   /api/v1/secrets/{name}/rotate?since=   SecretRotation: take it from everybody, and tell what it was used for
+//	POST   /api/v1/secrets/keeper                 KeeperOpen → Keeper: unlock, or make, the file that holds the key
 //	GET    /api/v1/workspaces                     []Workspace
 //	GET    /api/v1/workspaces/{server}/diff?agent=   WorkspaceDiff
 //	POST   /api/v1/workspaces/{server}/apply      ApplyRequest → ApplyResult
@@ -127,7 +135,7 @@ type Check struct {
 // Event says that something changed; readers fetch it anew. Kind reset: everything may have.
 type Event struct {
 	Seq  int64  `json:"seq"`
-	Kind string `json:"kind"` // call | approval | grant | server | session | workspace | policy | status | progress | reset
+	Kind string `json:"kind"` // call | approval | grant | server | session | secret | workspace | policy | status | progress | reset
 	ID   string `json:"id"`   // of what changed
 	// Progress is set for kind progress: long work under way, by ID.
 	Progress *Progress `json:"progress,omitempty"`

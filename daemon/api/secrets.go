@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -33,7 +36,7 @@ type Secret struct {
 	Expires     *time.Time    `json:"expires,omitempty"`
 	Expired     bool          `json:"expired"`
 	FromCommand bool          `json:"from_command"` // a command gives its value
-	LastUse     *SecretUsed    `json:"last_use,omitempty"`
+	LastUse     *SecretUsed   `json:"last_use,omitempty"`
 	Grants      []SecretGrant `json:"grants"`
 }
 
@@ -49,9 +52,9 @@ type SecretGrant struct {
 	Until  *time.Time    `json:"until,omitempty"`
 	Ask    bool          `json:"ask"`
 	// The three below are told, not set.
-	Weaker  bool   `json:"weaker"`   // the server holds the value itself
-	InForce bool   `json:"in_force"` // false once Until has passed
-	Words   string `json:"words"`    // the whole grant, a sentence
+	Weaker  bool   `json:"weaker" required:"false"`   // the server holds the value itself
+	InForce bool   `json:"in_force" required:"false"` // false once Until has passed
+	Words   string `json:"words" required:"false"`    // the whole grant, a sentence
 }
 
 // SecretPlace is where in a request the value is put.
@@ -75,7 +78,7 @@ type SecretUsed struct {
 // SecretSet stores a secret, or its next version. Exactly one of Value and Command is set.
 type SecretSet struct {
 	Name    string     `json:"name"`
-	Value   string     `json:"value,omitempty"`
+	Value   Hidden     `json:"value,omitempty"`
 	Command []string   `json:"command,omitempty"` // argv that prints the value; run by the daemon, without a shell
 	Expires *time.Time `json:"expires,omitempty"`
 }
@@ -83,16 +86,25 @@ type SecretSet struct {
 // SecretRotation is what came of a rotation: everything the secret was used for, and who lost it.
 type SecretRotation struct {
 	Uses    []SecretUsed `json:"uses"`    // the latest first
-	Revoked []string    `json:"revoked"` // servers
-	Ended   int         `json:"ended"`   // sandboxes that held the value, and are gone
+	Revoked []string     `json:"revoked"` // servers
+	Ended   int          `json:"ended"`   // sandboxes that held the value, and are gone
 }
 
 // KeeperOpen unlocks, or first makes, the file in which the key is kept where there is no keyring.
 type KeeperOpen struct {
-	Passphrase string `json:"passphrase,omitempty"`
+	Passphrase Hidden `json:"passphrase,omitempty"`
 	Create     bool   `json:"create,omitempty"` // make the file; only where none is
 	Cancel     bool   `json:"cancel,omitempty"` // stop waiting for the keyring
 }
+
+// Hidden is a text that is sent and never shown: fmt and slog print something in its place.
+type Hidden string
+
+// Format hides the text, whatever the verb.
+func (Hidden) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "(hidden)") }
+
+// LogValue hides the text.
+func (Hidden) LogValue() slog.Value { return slog.StringValue("(hidden)") }
 
 const secretsPath = "/api/v1/secrets"
 

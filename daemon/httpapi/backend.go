@@ -83,6 +83,8 @@ type Backend interface {
 
 	networks
 
+	secrets
+
 	hookDoor
 
 	Tokens(ctx context.Context) ([]api.Token, error)

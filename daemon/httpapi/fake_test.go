@@ -115,6 +115,39 @@ func (f *fake) ChangeNetwork(_ context.Context, p httpapi.Peer, server string, c
 	return api.Network{Server: server, Allow: []string{c.Host}, PublicWeb: p.Page}, nil
 }
 
+func (f *fake) Secrets(context.Context) (api.Secrets, error) { return api.Secrets{}, nil }
+
+func (f *fake) SetSecret(_ context.Context, p httpapi.Peer, s api.SecretSet) (api.Secret, error) {
+	f.note(p)
+	return api.Secret{Name: s.Name}, nil
+}
+
+func (f *fake) RemoveSecret(context.Context, httpapi.Peer, string) error { return nil }
+
+func (f *fake) GrantSecret(_ context.Context, p httpapi.Peer, name string, g api.SecretGrant) (api.Secret, error) {
+	f.note(p)
+	return api.Secret{Name: name, Grants: []api.SecretGrant{g}}, nil
+}
+
+func (f *fake) RevokeSecret(_ context.Context, p httpapi.Peer, name, server string) (api.Secret, error) {
+	f.note(p)
+	return api.Secret{Name: name, Grants: []api.SecretGrant{{Server: server}}}, nil
+}
+
+func (f *fake) SecretUses(_ context.Context, name string, since time.Time) ([]api.SecretUsed, error) {
+	return []api.SecretUsed{{Server: name, At: since}}, nil
+}
+
+func (f *fake) RotateSecret(_ context.Context, p httpapi.Peer, name string, _ time.Time) (api.SecretRotation, error) {
+	f.note(p)
+	return api.SecretRotation{Revoked: []string{name}}, nil
+}
+
+func (f *fake) OpenKeeper(_ context.Context, p httpapi.Peer, _ api.KeeperOpen) (api.Keeper, error) {
+	f.note(p)
+	return api.Keeper{State: "ready"}, nil
+}
+
 func (f *fake) Pins(_ context.Context, server string) (api.Pins, error) {
 	return api.Pins{Server: server}, nil
 }

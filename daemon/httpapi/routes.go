@@ -76,6 +76,15 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/tokens", bySocket, "create-token", answer(s.createToken)},
 		{"DELETE", "/api/v1/tokens/{id}", anyone, "revoke-token", act(s.revokeToken)},
 
+		{"GET", "/api/v1/secrets", anyone, "list-secrets", answer(s.secrets)},
+		{"POST", "/api/v1/secrets", anyone, "set-secret", answer(s.setSecret)},
+		{"POST", "/api/v1/secrets/keeper", anyone, "open-keeper", answer(s.openKeeper)},
+		{"DELETE", "/api/v1/secrets/{name}", anyone, "remove-secret", act(s.removeSecret)},
+		{"POST", "/api/v1/secrets/{name}/grants", anyone, "grant-secret", answer(s.grantSecret)},
+		{"DELETE", "/api/v1/secrets/{name}/grants/{server}", anyone, "revoke-secret", answer(s.revokeSecret)},
+		{"GET", "/api/v1/secrets/{name}/uses", anyone, "list-secret-uses", answer(s.secretUses)},
+		{"POST", "/api/v1/secrets/{name}/rotate", anyone, "rotate-secret", answer(s.rotateSecret)},
+
 		{"GET", "/api/v1/policy", anyone, "get-policy", answer(s.policy)},
 		{"POST", "/api/v1/policy/explain", anyone, "explain-policy", answer(s.explainPolicy)},
 		{"POST", "/api/v1/policy/replay", anyone, "replay-policy", answer(s.replayPolicy)},

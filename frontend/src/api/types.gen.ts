@@ -536,6 +536,150 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List secrets
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-secrets"];
+        put?: never;
+        /**
+         * Set secret
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["set-secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/keeper": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open keeper
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["open-keeper"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove secret
+         * @description May be called by: programs of this user, the page.
+         */
+        delete: operations["remove-secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{name}/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Grant secret
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["grant-secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{name}/grants/{server}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke secret
+         * @description May be called by: programs of this user, the page.
+         */
+        delete: operations["revoke-secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{name}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate secret
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["rotate-secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{name}/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List secret uses
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-secret-uses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers": {
         parameters: {
             query?: never;
@@ -1345,6 +1489,17 @@ export interface components {
             started: string;
             state: string;
         };
+        Keeper: {
+            by: string;
+            next: string;
+            state: string;
+            why: string;
+        };
+        KeeperOpen: {
+            cancel?: boolean;
+            create?: boolean;
+            passphrase?: string;
+        };
         Limit: {
             by: string;
             name: string;
@@ -1619,9 +1774,73 @@ export interface components {
             file: string;
             note?: string;
         };
+        Secret: {
+            /** Format: date-time */
+            changed?: string;
+            /** Format: date-time */
+            created?: string;
+            expired: boolean;
+            /** Format: date-time */
+            expires?: string;
+            from_command: boolean;
+            grants: components["schemas"]["SecretGrant"][];
+            last_use?: components["schemas"]["SecretUsed"];
+            missing: boolean;
+            name: string;
+            /** Format: int64 */
+            version: number;
+        };
+        SecretGrant: {
+            ask: boolean;
+            env?: string;
+            file?: string;
+            hosts: string[];
+            in_force?: boolean;
+            mode: string;
+            places: components["schemas"]["SecretPlace"][];
+            server: string;
+            tools: string[];
+            /** Format: date-time */
+            until?: string;
+            weaker?: boolean;
+            words?: string;
+        };
+        SecretPlace: {
+            in: string;
+            name: string;
+        };
+        SecretRotation: {
+            /** Format: int64 */
+            ended: number;
+            revoked: string[];
+            uses: components["schemas"]["SecretUsed"][];
+        };
+        SecretSet: {
+            command?: string[];
+            /** Format: date-time */
+            expires?: string;
+            name: string;
+            value?: string;
+        };
         SecretUse: {
             hosts: string[];
             secret: string;
+        };
+        SecretUsed: {
+            agent: string;
+            /** Format: date-time */
+            at: string;
+            calls: string[];
+            host?: string;
+            mode: string;
+            server: string;
+            session: string;
+            /** Format: int64 */
+            version: number;
+        };
+        Secrets: {
+            keeper: components["schemas"]["Keeper"];
+            secrets: components["schemas"]["Secret"][];
         };
         Seen: {
             binding: string;
@@ -2692,6 +2911,265 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restored"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secrets"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretSet"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "open-keeper": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeeperOpen"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Keeper"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "remove-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "grant-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretGrant"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "revoke-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "rotate-secret": {
+        parameters: {
+            query?: {
+                /** @description Uses since then; all that are on record without it */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretRotation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-secret-uses": {
+        parameters: {
+            query?: {
+                /** @description Uses since then; all that are on record without it */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretUsed"][];
                 };
             };
             /** @description Error */
