@@ -85,6 +85,24 @@ func (g SecretGrant) SendsTo(host string, port uint16) bool {
 // Weaker says that the server holds the value itself.
 func (g SecretGrant) Weaker() bool { return g.Mode != SecretPlaceholder }
 
+// Reach is what a server with these walls may reach at now: its Network, and the hosts to which it may
+// send a secret, which would be of no use otherwise.
+func (s Spec) Reach(now time.Time) Allowlist {
+	l := s.Network
+	l.Endpoints = slices.Clone(l.Endpoints)
+	for _, g := range s.Secrets {
+		if !g.InForce(now) || g.Mode != SecretPlaceholder {
+			continue
+		}
+		for _, e := range g.Hosts {
+			if !slices.Contains(l.Endpoints, e) && !slices.Contains(l.LAN, e) {
+				l.Endpoints = append(l.Endpoints, e)
+			}
+		}
+	}
+	return l
+}
+
 // maxSecretName bounds a secret's name, in bytes.
 const maxSecretName = 64
 

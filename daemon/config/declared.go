@@ -27,7 +27,7 @@ type declared struct {
 	Mounts    []declaredMount   `yaml:"mounts,omitempty"`
 	Env       map[string]string `yaml:"env,omitempty"`
 	Network   *declaredNetwork  `yaml:"network,omitempty"`
-	Secrets   []any             `yaml:"secrets,omitempty"`
+	Secrets   []declaredSecret  `yaml:"secrets,omitempty"`
 	Limits    declaredLimits    `yaml:"limits,omitempty"`
 	Lifecycle declaredLifecycle `yaml:"lifecycle,omitempty"`
 	Tools     declaredTools     `yaml:"tools,omitempty"`

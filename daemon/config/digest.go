@@ -41,6 +41,7 @@ type canonical struct {
 	Allowed   []sandbox.ServerRequest `json:"allow_requests,omitzero"`
 	Network   sandbox.Allowlist       `json:"network,omitzero"`
 	Scripts   []string                `json:"install_scripts,omitzero"`
+	Secrets   []sandbox.SecretGrant   `json:"secrets,omitzero"`
 }
 
 type canonicalMount struct {
@@ -100,6 +101,9 @@ func (c *canonical) later(s sandbox.Server) {
 	}
 	if len(s.Spec.InstallScripts) > 0 {
 		c.Scripts = s.Spec.InstallScripts
+	}
+	if len(s.Spec.Secrets) > 0 {
+		c.Secrets = s.Spec.Secrets
 	}
 }
 

@@ -169,7 +169,7 @@ func declare(s sandbox.Server) *declared {
 	default:
 		d.Command = s.Source.Command
 	}
-	d.Network = declareNetwork(s.Spec.Network)
+	d.Network, d.Secrets = declareNetwork(s.Spec.Network), declareSecrets(s.Spec.Secrets)
 	for _, r := range s.Spec.DenyRequests {
 		d.Requests.Deny = append(d.Requests.Deny, string(r))
 	}

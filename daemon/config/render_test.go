@@ -27,6 +27,16 @@ func full() sandbox.Server {
 			Tools: sandbox.ToolFilter{Allow: []string{"read_*"}}, Protocol: "2024-11-05",
 			DenyRequests: []sandbox.ServerRequest{sandbox.Elicitation}, AllowRequests: []sandbox.ServerRequest{sandbox.Sampling},
 			InstallScripts: []string{"@s/native", "better-sqlite3"},
+			Secrets: []sandbox.SecretGrant{
+				{
+					Secret: "a.key", Mode: sandbox.SecretPlaceholder, File: "/run/secrets/a/key", Hosts: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}, {Host: "*.example.com", Port: 8443}},
+					Places: []sandbox.SecretPlace{{In: sandbox.InHeader, Name: "X-Api-Key"}, {In: sandbox.InHeader, Name: "Cookie"}, {In: sandbox.InQuery, Name: "key: #1"}, {In: sandbox.InBody, Name: "true"}},
+					Tools:  []string{"search_*"}, Until: time.Date(2027, 1, 31, 18, 0, 0, 0, time.UTC), Ask: true,
+				},
+				{Secret: "b", Mode: sandbox.SecretFile, File: "/run/secrets/b"},
+				{Secret: "c", Mode: sandbox.SecretPlaceholder, Env: "GITHUB_TOKEN", Places: []sandbox.SecretPlace{{In: sandbox.InHeader, Name: "Authorization"}}, Hosts: []sandbox.Endpoint{{Host: "nas", Port: 443}}},
+				{Secret: "d", Mode: sandbox.SecretEnv, Env: "DB_PASSWORD"},
+			},
 		},
 	}
 }

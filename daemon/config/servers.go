@@ -73,7 +73,6 @@ func (d *declared) refuseLater() (string, error) {
 	}{
 		{"placement", !slices.Contains([]string{"", "dedicated", "external"}, d.Placement), "any placement but dedicated and external"},
 		{"runtime", d.Runtime != "" && d.Runtime != "runc", "any runtime but runc"},
-		{"secrets", len(d.Secrets) > 0, "secrets"},
 		{"exec", d.Exec != nil, "rules for commands"},
 	}
 	for _, l := range later {
@@ -177,6 +176,9 @@ func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) 
 	}
 	if spec.Network, err = d.Network.lower(); err != nil {
 		return spec, "network", err
+	}
+	if spec.Secrets, err = d.secrets(spec); err != nil {
+		return spec, "secrets", err
 	}
 	if spec.Limits, err = d.Limits.lower(); err != nil {
 		return spec, "limits", err

@@ -36,6 +36,7 @@ func block(indent, name string, d *declared) []string {
 	w.mounts(d.Mounts)
 	w.table("env", d.Env)
 	w.network(d.Network)
+	w.secrets(d.Secrets)
 	w.pairs("limits", []pair{
 		{"memory", scalarOr(d.Limits.Memory)},
 		{"pids", number(float64(d.Limits.PIDs))},
