@@ -20,10 +20,17 @@ const (
 // PackageRef is a package as a command line asks for it.
 type PackageRef struct {
 	Ecosystem Ecosystem `json:"ecosystem"`
-	Name      string    `json:"name"`  // "@scope/name" or "name"
-	Range     string    `json:"range"` // semver range, exact version or dist-tag; "" means latest
-	Bin       string    `json:"bin"`   // executable asked for by name; "" means the package's only or eponymous one
+	Name      string    `json:"name"`  // "@scope/name" or "name"; of Python in its normal form (PEP 503)
+	Range     string    `json:"range"` // semver range, exact version or dist-tag; of Python a version, or specifiers (">=1,<2"); "" means latest
+	Bin       string    `json:"bin"`   // executable asked for by name; "" means the package's only or eponymous one; PythonBin
+	// Python's alone:
+	Extras string `json:"extras,omitempty"` // "cli,rich": sorted, in normal form
+	With   string `json:"with,omitempty"`   // further requirements, sorted, a space between: "httpx>=0.27 pandas"
+	Python string `json:"python,omitempty"` // the interpreter asked for, "3.12"; "" for whichever there is
 }
+
+// PythonBin as a Bin is the interpreter itself, with the packages at hand.
+const PythonBin = "python"
 
 // Package is an installed, immutable package: what garita.lock remembers.
 type Package struct {
@@ -41,7 +48,39 @@ type Package struct {
 	Young  []string  `json:"young,omitempty"`
 	// Scripts are the install scripts of everything installed, sorted; those ran that say so.
 	Scripts []InstallScript `json:"scripts,omitempty"`
+	// Python's alone. Besides is what was asked for besides the package, as PackageRef.Besides writes it; Files
+	// is every file it was installed from, sorted; Interpreter the host's program that runs it, absolute.
+	Besides     string        `json:"besides,omitempty"`
+	Files       []PackageFile `json:"files,omitempty"`
+	Interpreter string        `json:"interpreter,omitempty"`
 }
+
+// PackageFile is one file of an index: a wheel, or a source distribution that was built.
+type PackageFile struct {
+	Name    string `json:"name"`    // of its project, in normal form
+	Version string `json:"version"` // as its file says
+	File    string `json:"file"`    // "demo-1.0-py3-none-any.whl"
+	Digest  Digest `json:"digest"`
+}
+
+// Program is the host's program that p needs: its interpreter.
+func (p Package) Program() string {
+	if p.Interpreter != "" || len(p.Entry) == 0 {
+		return p.Interpreter
+	}
+	return p.Entry[0]
+}
+
+// NeedsBuild says that nothing fits but a source distribution, which runs code of its own when it is
+// built: an install script like any other. Kind: FailedPrecondition.
+type NeedsBuild struct{ Script InstallScript }
+
+func (e *NeedsBuild) Error() string {
+	return fmt.Sprintf("%s is there only as source, and building that runs its code; to be shown what it runs and asked, name it in servers.yaml: install: {scripts: [%s]}", e.Script.Spec(), e.Script.Name)
+}
+
+// Unwrap gives its kind.
+func (e *NeedsBuild) Unwrap() error { return errdefs.ErrFailedPrecondition }
 
 // TooYoung says that nothing fits but versions that were published too lately. Kind: FailedPrecondition.
 type TooYoung struct {

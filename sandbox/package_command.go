@@ -219,8 +219,40 @@ func fromElsewhere(s string) bool {
 	return strings.ContainsAny(unscoped, `:/\#`) || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~/") || archiveName.MatchString(s)
 }
 
-// String is the reference as npm writes it: "name@range", or "name" alone.
+// ParseCommand reads a command line that runs a package of either ecosystem, as ParsePackageCommand
+// and ParsePythonCommand do.
+func ParseCommand(argv []string) (ref PackageRef, args []string, ok bool, err error) {
+	if ref, args, ok, err = ParsePackageCommand(argv); ok {
+		return ref, args, ok, err
+	}
+	return ParsePythonCommand(argv)
+}
+
+// exactVersion is one version without any operator or wildcard: 1.2.3, 2.0.0-beta.1.
+var exactVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// Exact says whether r names one version.
+func (r PackageRef) Exact() bool {
+	if r.Ecosystem == PyPI {
+		return pythonVersion.MatchString(r.Range)
+	}
+	return exactVersion.MatchString(r.Range)
+}
+
+// Names says whether p is what r asks for, where r's range is the one that p was chosen by: a range or
+// tag stays with the version it was first resolved to.
+func (r PackageRef) Names(p Package) bool {
+	if p.Ecosystem != r.Ecosystem || p.Name != r.Name || p.Besides != r.Besides() {
+		return false
+	}
+	return !r.Exact() || r.Range == p.Version || r.Ecosystem == PyPI && release(r.Range) == release(p.Version)
+}
+
+// String is the reference as npm writes it: "name@range", or "name" alone; as Python does, for Python.
 func (r PackageRef) String() string {
+	if r.Ecosystem == PyPI {
+		return strings.Join(r.Requirements(), " ")
+	}
 	if r.Range == "" {
 		return r.Name
 	}

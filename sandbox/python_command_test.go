@@ -9,25 +9,37 @@ import (
 
 func TestPythonCommandsPeopleWrite(t *testing.T) {
 	for line, want := range map[string]string{
-		"uvx mcp-server-fetch":                            "mcp-server-fetch  ",
-		"/home/a/.local/bin/uvx jwt-mcp-server@latest -x": "jwt-mcp-server latest ",
-		"uvx --from mcp_server.git==1.2 mcp-server-git":   "mcp-server-git 1.2 mcp-server-git",
-		"uvx --python 3.12 -q pkg[cli]>=1,<2 a":           "pkg >=1,<2 ",
-		"uv tool run --from=Pkg pkg":                      "pkg  pkg",
-		"pipx run --spec pkg~=1.0 prog --help":            "pkg ~=1.0 prog",
-		"cmd /c uvx x":                                    "x  ",
-		"uvx --from git+https://github.com/a/b b":         "refused",
-		"uvx --from ./x x":                                "refused",
-		"uvx --index-url https://evil.example x":          "refused",
-		"uvx --with y x":                                  "refused",
-		"uvx":                                             "refused",
-		"uv run server.py":                                "alone",
-		"uv pip install x":                                "alone",
-		"npx x":                                           "alone",
-		"python -m x":                                     "alone",
+		"uvx mcp-server-fetch":                             "mcp-server-fetch  ",
+		"/home/a/.local/bin/uvx jwt-mcp-server@latest -x":  "jwt-mcp-server latest ",
+		"uvx --from mcp_server.git==1.2 mcp-server-git":    "mcp-server-git 1.2 mcp-server-git",
+		"uvx --python 3.12 -q pkg[cli]>=1,<2 a":            "pkg >=1,<2  +[cli] python3.12",
+		"uvx --with httpx,b[x,y]>=1,<2 --with A_c x":       "x   +a-c b[x,y]>=1,<2 httpx",
+		"uv run --with mcp[cli] mcp run /srv/server.py":    "mcp  mcp +[cli]",
+		"uv run --no-project --with=mcp server.py -x":      "mcp  python",
+		"uv run --with mcp==1.2 -m mcp.server":             "mcp 1.2 python",
+		"uv run --with mcp --directory /x server.py":       "refused",
+		"uv run --with mcp --with-editable . server.py":    "refused",
+		"uvx --extra-index-url https://a.example/simple x": "refused",
+		"pipx run --pip-args=--index-url=x y":              "refused",
+		"uvx --python /usr/bin/python3 x":                  "refused",
+		"uvx x@git+https://h/x":                            "refused",
+		"uv tool run --from=Pkg pkg":                       "pkg  pkg",
+		"pipx run --spec pkg~=1.0 prog --help":             "pkg ~=1.0 prog",
+		"cmd /c uvx x":                                     "x  ",
+		"uvx --from git+https://github.com/a/b b":          "refused",
+		"uvx --from ./x x":                                 "refused",
+		"uvx --index-url https://evil.example x":           "refused",
+		"uvx":                                              "refused",
+		"uv run server.py":                                 "alone",
+		"uv pip install x":                                 "alone",
+		"npx x":                                            "alone",
+		"python -m x":                                      "alone",
 	} {
 		ref, _, ok, err := ParsePythonCommand(strings.Fields(line))
 		got := ref.Name + " " + ref.Range + " " + ref.Bin
+		if besides := ref.Besides(); besides != "" {
+			got += " +" + besides
+		}
 		switch {
 		case !ok && err == nil:
 			got = "alone"
@@ -47,5 +59,33 @@ func FuzzParsePythonCommand(f *testing.F) {
 		if ok && err == nil && (ref.Name == "" || strings.ContainsAny(ref.Name, "/:@ ")) {
 			t.Errorf("%q names %q", line, ref.Name)
 		}
+		if ok && err == nil && ref.Valid() != nil {
+			t.Errorf("%q makes %+v: %v", line, ref, ref.Valid())
+		}
 	})
+}
+
+func TestWhatAReferenceNames(t *testing.T) {
+	parse := func(line string) PackageRef {
+		ref, _, _, err := ParseCommand(strings.Fields(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ref
+	}
+	p := Package{Ecosystem: PyPI, Name: "x", Version: "1.2.0"}
+	for line, want := range map[string]bool{
+		"uvx x": true, "uvx x==1.2": true, "uvx x@1.3": false, "uvx x>=9": true, "uvx x[cli]": false, "uvx --with y x": false, "npx x": false,
+	} {
+		if got := parse(line).Names(p); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+	npm := Package{Ecosystem: NPM, Name: "x", Version: "1.2.0"}
+	if !parse("npx x@1.2").Names(npm) || parse("npx x@1.2.1").Names(npm) {
+		t.Error("npm's ranges and versions are mixed up")
+	}
+	if got := parse("uvx --with b --from x[cli]==1.0 prog").String(); got != "x[cli]==1.0 b" {
+		t.Errorf("it is written %q", got)
+	}
 }
