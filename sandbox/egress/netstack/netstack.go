@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
@@ -137,13 +138,19 @@ func (s *Stack) address() error {
 	return nil
 }
 
+// rest is how long an ended connection's addresses are kept. Nothing of it can be under way any more:
+// there is one neighbor and one wire. With the usual minute a sandbox that connects often, and so uses
+// a port again, would have its connection ignored for as long.
+const rest = 100 * time.Millisecond
+
 // tune sets buffers: several packets of the large MTU have to fit.
 func (s *Stack) tune() error {
 	sack := tcpip.TCPSACKEnabled(true)
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
 	receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: 4 << 10, Default: 1 << 20, Max: 4 << 20}
 	send := tcpip.TCPSendBufferSizeRangeOption{Min: 4 << 10, Default: 1 << 20, Max: 4 << 20}
-	for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &receive, &send} {
+	wait := tcpip.TCPTimeWaitTimeoutOption(rest)
+	for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &receive, &send, &wait} {
 		if e := s.stack.SetTransportProtocolOption(tcp.ProtocolNumber, o); e != nil {
 			return failed("set up TCP", e)
 		}

@@ -36,9 +36,18 @@ type handling struct {
 	refused []string
 }
 
-var accepted = netip.MustParseAddrPort("198.18.4.0:443")
+var (
+	accepted = netip.MustParseAddrPort("198.18.4.0:443")
+	hasty    = netip.MustParseAddrPort("198.18.4.0:7") // hangs up first
+)
 
 func (h *handling) TCP(c *Incoming) {
+	if c.Target() == hasty {
+		if conn, err := c.Accept(); err == nil {
+			_ = conn.Close()
+		}
+		return
+	}
 	if c.Target() != accepted {
 		h.note("tcp " + c.Target().String())
 		c.Refuse()
@@ -160,6 +169,41 @@ func TestWhatASandboxSends(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > before {
 		buf := make([]byte, 1<<20)
 		t.Errorf("%d goroutines are left:\n%s", n-before, buf[:runtime.Stack(buf, true)])
+	}
+}
+
+// TestAPortIsUsedAgain: a sandbox has some 28,000 ports towards one host, and uses them again soon. A
+// connection that the wall has ended first may not be in the way of the next one.
+func TestAPortIsUsedAgain(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wall, err := Open(os.NewFile(uintptr(fds[0]), "wall"), &handling{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wall.Close()
+	far := os.NewFile(uintptr(fds[1]), "sandbox")
+	defer far.Close()
+	in := sandbox(t, far)
+	defer in.Destroy()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	from := tcpip.FullAddress{NIC: 1, Addr: tcpip.AddrFrom4(wire.InsideAddress.Addr().As4()), Port: 40000}
+	for i := range 3 {
+		conn, err := gonet.DialTCPWithBind(ctx, in, from, full(hasty.String()), ipv4.ProtocolNumber)
+		for err != nil && strings.Contains(err.Error(), "in use") && ctx.Err() == nil { // the last word is under way
+			runtime.Gosched()
+			conn, err = gonet.DialTCPWithBind(ctx, in, from, full(hasty.String()), ipv4.ProtocolNumber)
+		}
+		if err != nil {
+			t.Fatalf("connection %d from the same port: %v", i, err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("something was said")
+		}
+		_ = conn.Close()
 	}
 }
 
