@@ -50,7 +50,7 @@ func makeEtc(dir string) error {
 			return err
 		}
 	}
-	return copyLinks("/etc/alternatives", filepath.Join(dir, "alternatives"))
+	return errors.Join(makeBundle(dir), copyLinks("/etc/alternatives", filepath.Join(dir, "alternatives")))
 }
 
 // javaFiles are the settings and trust store that Debian's Java reads from /etc.

@@ -33,6 +33,11 @@ func run() int {
 	if err := listen(launch.Listen, files); err != nil {
 		return refuse(engine, err)
 	}
+	if launch.Await {
+		if launch.Env, err = await(files.lifeline, launch.Env, secretsDir); err != nil {
+			return refuse(engine, err)
+		}
+	}
 	pid, err := start(launch, files)
 	if err != nil {
 		return refuse(engine, err)

@@ -19,7 +19,7 @@ func mounts(in Input) []specs.Mount {
 		all = append(all, hostMounts(in)...)
 	}
 	all = append(all, scratchMounts(in)...)
-	binds := slices.Concat(in.Toolchain, packageBind(in), in.Folders, project(in), in.Mounts)
+	binds := slices.Concat(in.Toolchain, packageBind(in), in.Folders, project(in), trustBinds(in.Trust), in.Mounts)
 	slices.SortStableFunc(binds, func(a, b Bind) int { return depth(a.At) - depth(b.At) })
 	for _, b := range binds {
 		all = append(all, bind(b))
@@ -67,6 +67,9 @@ func scratchMounts(in Input) []specs.Mount {
 		tmpfs("/run", "nodev", "noexec", "mode=755", "size=16384k"),
 		tmpfs("/tmp", "nodev", "mode=1777", size),
 		tmpfs("/var/tmp", "nodev", "mode=1777", size),
+	}
+	if in.Launch.Await {
+		all = append(all, tmpfs(sandbox.SecretsDir, "nodev", "noexec", uid, gid, "mode=700", "size=8192k"))
 	}
 	if in.Image == nil { // an image may keep its program there
 		all = append(all, tmpfs("/home", "nodev", "mode=755", "size=1024k"))

@@ -24,7 +24,13 @@ const (
 	Home       = "/home/user"
 	InitPath   = "/.garita/init"
 	SocketPath = "/.garita/socket"
-	Project    = "/workspace/project"
+	// TrustPath is the certificate of the sandbox's own authority, alone.
+	TrustPath = "/.garita/ca.crt"
+	// BundlePath is where programs find the certificates they trust.
+	BundlePath = "/etc/ssl/certs/ca-certificates.crt"
+	// KeystorePath is the same for Java, of type PKCS #12.
+	KeystorePath = "/.garita/cacerts"
+	Project      = "/workspace/project"
 )
 
 // UserID is the server's uid and gid inside. It is the host's user outside.
@@ -76,6 +82,7 @@ type Input struct {
 	Folders []Bind // of Launch.Folders, in that order
 	Mounts  []Bind // of Launch.Mounts, and the engine's own
 	Listen  []string
+	Trust   Trust // of Launch.Trust; the zero Trust without one
 }
 
 // Lower returns the spec of the sandbox and what garita-init shall run in it.
@@ -184,7 +191,7 @@ func maskedPaths() []string {
 }
 
 func request(in Input) handoff.Request {
-	r := handoff.Request{Argv: in.Launch.Argv, Dir: in.Launch.Dir, Listen: in.Listen}
+	r := handoff.Request{Argv: in.Launch.Argv, Dir: in.Launch.Dir, Listen: in.Listen, Await: in.Launch.Await}
 	if !in.Host.Cgroups.Memory {
 		// Set by garita-init: runc's own start needs more than a small server may have.
 		r.Data = uint64(rootless.WithDefaults(in.Launch.Limits).Memory)
@@ -194,7 +201,7 @@ func request(in Input) handoff.Request {
 		"PATH": searchPath(in.Launch.Root.Toolchain),
 	}
 	if in.Image == nil {
-		env["SSL_CERT_FILE"] = "/etc/ssl/certs/ca-certificates.crt"
+		env["SSL_CERT_FILE"] = BundlePath
 	} else {
 		for _, kv := range in.Image.Env {
 			name, value, _ := strings.Cut(kv, "=")
@@ -208,9 +215,8 @@ func request(in Input) handoff.Request {
 	if !in.Launch.Network.Empty() {
 		maps.Copy(env, quickToFail)
 	}
-	for name, value := range in.Launch.Env {
-		env[name] = value
-	}
+	trust(env, in.Trust)
+	maps.Copy(env, in.Launch.Env)
 	for name, value := range env {
 		r.Env = append(r.Env, name+"="+value)
 	}

@@ -26,6 +26,9 @@ func cases() map[string]Input {
 	withFolders.Package = &sandbox.Package{Name: "x"}
 	withFolders.Env = map[string]string{"TOKEN_FILE": "/x", "PATH": "/only/this"}
 	withFolders.Root = sandbox.Root{Toolchain: "/home/ana/.nvm/versions/node/v22"}
+	withSecrets := base
+	withSecrets.Trust, withSecrets.Await = "a certificate", true
+	withSecrets.Env = map[string]string{"TOKEN": "a sentinel", "NODE_EXTRA_CA_CERTS": "/its/own"}
 	rootHost := rootlessHost
 	rootHost.IDs, rootHost.FirstID, rootHost.Cgroups = 0, 100_000, rootless.Cgroups{Version: 1, Parent: "garita-1", Memory: true}
 	return map[string]Input{
@@ -47,6 +50,10 @@ func cases() map[string]Input {
 		"few ids": {
 			Host:   Host{IDs: 2000, FirstID: 1, Cgroups: cgroup2, Init: "/i", Etc: "/e"},
 			Launch: base, Rootfs: "/run/garita/i/x/root", Socket: "/run/garita/i/x/s",
+		},
+		"secrets": {
+			Host: rootlessHost, Launch: withSecrets, Rootfs: "/run/garita/i/x/root", Socket: "/run/garita/i/x/s",
+			Trust: Trust{Certificate: "/run/garita/i/x/ca.crt", Bundle: "/run/garita/i/x/bundle.crt", Keystore: "/run/garita/i/x/cacerts", Bundles: []string{"/etc/pki/tls/certs/ca-bundle.crt"}},
 		},
 		"image as root": {
 			Host: rootHost, Launch: base, Rootfs: "rootfs", Socket: "/run/garita/i/x/s",

@@ -20,7 +20,7 @@ const (
 	Failed   byte = 'F' // init → engine: a kind byte (NotFound or Other) and a sentence; init exits
 	Exited   byte = 'X' // init → engine: exit code, one byte
 	Lifeline byte = 'E' // init → engine: the lifeline has ended; the server is being drained
-	Secret   byte = 's' // daemon → init, by the lifeline: reserved for env and file secrets
+	Secret   byte = 's' // daemon → init, by the lifeline: EncodeSecrets, once, where the launch awaits it
 )
 
 // Kinds of Failed.
@@ -38,6 +38,7 @@ const Stdio = 4
 var (
 	errTooLarge = errors.New("a frame is too large")
 	errCut      = errors.New("a launch is cut short")
+	errSecrets  = errors.New("the secrets are cut short")
 )
 
 // Request is what garita-init shall run.
@@ -50,6 +51,20 @@ type Request struct {
 	Listen []string
 	// Data is RLIMIT_DATA of the server in bytes, where no control group bounds its memory; 0 means none.
 	Data uint64
+	// Await makes init wait for a Secret frame on the lifeline before the server starts.
+	Await bool
+}
+
+// Secrets are what the server has and the engine is not to see.
+type Secrets struct {
+	Env   []string // NAME=value; before those of the Request
+	Files []SecretFile
+}
+
+// SecretFile is one file below the folder of secrets.
+type SecretFile struct {
+	Path    string // absolute
+	Content string
 }
 
 // WriteFrame writes one frame.
@@ -89,7 +104,12 @@ func EncodeLaunch(l Request) []byte {
 	b = appendList(b, l.Env)
 	b = appendList(b, l.Listen)
 	b = appendString(b, l.Dir)
-	return binary.AppendUvarint(b, l.Data)
+	b = binary.AppendUvarint(b, l.Data)
+	await := uint64(0)
+	if l.Await {
+		await = 1
+	}
+	return binary.AppendUvarint(b, await)
 }
 
 // DecodeLaunch reads the body of a Launch frame.
@@ -101,10 +121,43 @@ func DecodeLaunch(b []byte) (Request, error) {
 	l.Listen, b, ok = list(b, ok)
 	l.Dir, b, ok = str(b, ok)
 	l.Data, b, ok = number(b, ok)
-	if !ok || len(b) != 0 || len(l.Argv) == 0 {
+	await, b, ok := number(b, ok)
+	if !ok || len(b) != 0 || len(l.Argv) == 0 || await > 1 {
 		return Request{}, errCut
 	}
+	l.Await = await == 1
 	return l, nil
+}
+
+// EncodeSecrets is the body of a Secret frame.
+func EncodeSecrets(s Secrets) []byte {
+	b := appendList(nil, s.Env)
+	b = binary.AppendUvarint(b, uint64(len(s.Files)))
+	for _, f := range s.Files {
+		b = appendString(appendString(b, f.Path), f.Content)
+	}
+	return b
+}
+
+// DecodeSecrets reads the body of a Secret frame. Its error quotes nothing.
+func DecodeSecrets(b []byte) (Secrets, error) {
+	var s Secrets
+	ok := true
+	s.Env, b, ok = list(b, ok)
+	n, b, ok := number(b, ok)
+	if !ok || n > uint64(len(b)) { // every file takes at least two bytes
+		return Secrets{}, errSecrets
+	}
+	for range n {
+		var f SecretFile
+		f.Path, b, ok = str(b, ok)
+		f.Content, b, ok = str(b, ok)
+		s.Files = append(s.Files, f)
+	}
+	if !ok || len(b) != 0 {
+		return Secrets{}, errSecrets
+	}
+	return s, nil
 }
 
 func appendString(b []byte, s string) []byte {

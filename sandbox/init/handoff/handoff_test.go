@@ -15,6 +15,7 @@ func TestLaunchSurvivesTheWire(t *testing.T) {
 		Dir:    "/home/user",
 		Listen: []string{"127.0.0.1:4873"},
 		Data:   1 << 29,
+		Await:  true,
 	}
 	var wire bytes.Buffer
 	if err := WriteFrame(&wire, Launch, EncodeLaunch(want)); err != nil {
@@ -65,6 +66,35 @@ func FuzzDecodeLaunch(f *testing.F) {
 		}
 		again, err := DecodeLaunch(EncodeLaunch(l))
 		if err != nil || !cmp.Equal(l, again) {
+			t.Errorf("decoding what was encoded: %v, %v", again, err)
+		}
+	})
+}
+
+func TestSecretsSurviveTheWire(t *testing.T) {
+	want := Secrets{Env: []string{"TOKEN=a b\n=c"}, Files: []SecretFile{{"/run/secrets/a", "\x00\xff"}, {"/run/secrets/b", ""}}}
+	got, err := DecodeSecrets(EncodeSecrets(want))
+	if diff := cmp.Diff(got, want); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	whole := EncodeSecrets(want)
+	for i := range whole {
+		if _, err := DecodeSecrets(whole[:i]); err == nil {
+			t.Errorf("cut at %d: taken", i)
+		}
+	}
+}
+
+func FuzzDecodeSecrets(f *testing.F) {
+	f.Add(EncodeSecrets(Secrets{Env: []string{"A=b"}, Files: []SecretFile{{"/run/secrets/a", "x"}}}))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := DecodeSecrets(b)
+		if err != nil {
+			return
+		}
+		again, err := DecodeSecrets(EncodeSecrets(s))
+		if err != nil || !cmp.Equal(s, again) {
 			t.Errorf("decoding what was encoded: %v, %v", again, err)
 		}
 	})

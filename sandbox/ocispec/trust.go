@@ -1,0 +1,57 @@
+package ocispec
+
+import (
+	"maps"
+	"strings"
+)
+
+// Trust is the files by which programs inside trust one more authority.
+type Trust struct {
+	Certificate string // alone
+	Bundle      string // after the host's
+	Keystore    string // the bundle for Java; "" for none
+	// Bundles are further places at which the bundle is looked for.
+	Bundles []string
+}
+
+// trusting are the variables by which programs and libraries are told whom to trust. Node is given the
+// one certificate besides its own list: the whole bundle would cost it 50 ms at each start.
+var trusting = map[string]string{
+	"NODE_EXTRA_CA_CERTS": TrustPath,
+	"SSL_CERT_FILE":       BundlePath, "REQUESTS_CA_BUNDLE": BundlePath, "PIP_CERT": BundlePath, "CURL_CA_BUNDLE": BundlePath,
+	"GIT_SSL_CAINFO": BundlePath, "AWS_CA_BUNDLE": BundlePath, "CARGO_HTTP_CAINFO": BundlePath,
+	"DENO_TLS_CA_STORE": "system",
+}
+
+// trust sets them in env. The server's own variables are set after it.
+func trust(env map[string]string, t Trust) {
+	if t.Certificate == "" {
+		return
+	}
+	maps.Copy(env, trusting)
+	if t.Keystore != "" {
+		options := "-Djavax.net.ssl.trustStore=" + KeystorePath + " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=" + KeystorePassword
+		env["JAVA_TOOL_OPTIONS"] = strings.TrimSpace(env["JAVA_TOOL_OPTIONS"] + " " + options)
+	}
+}
+
+// KeystorePassword is what every Java installation's list of authorities has; it keeps nothing secret.
+const KeystorePassword = "changeit"
+
+// trustBinds show the files.
+func trustBinds(t Trust) []Bind {
+	if t.Certificate == "" {
+		return nil
+	}
+	binds := []Bind{{Source: t.Certificate, At: TrustPath}, {Source: t.Bundle, At: BundlePath}}
+	for _, at := range t.Bundles {
+		binds = append(binds, Bind{Source: t.Bundle, At: at})
+	}
+	if t.Keystore != "" {
+		binds = append(binds, Bind{Source: t.Keystore, At: KeystorePath})
+	}
+	for i := range binds {
+		binds[i].Options = []string{"noexec"}
+	}
+	return binds
+}
