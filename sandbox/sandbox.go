@@ -195,6 +195,9 @@ type Launch struct {
 	// Await makes garita-init wait for a Secret frame on the lifeline before it executes the server: values
 	// that the engine is not to see.
 	Await bool `json:"await,omitempty"`
+	// Observe makes what its programs execute, and look for in vain, seen (Sighting). It costs each of
+	// them some ten microseconds.
+	Observe bool `json:"observe,omitempty"`
 }
 
 // Root is the root file system of a sandbox: the host's /usr read-only, or an image.

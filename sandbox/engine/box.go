@@ -27,6 +27,8 @@ type box struct {
 	status    client.ExitStatus // read only after dead
 	init      *net.UnixConn     // the private socket's connection; EOF when garita-init has ended
 
+	seen *sightings // by its programs; nil where they are not observed
+
 	undo []func() error // what to take back, last first
 
 	mu       sync.Mutex // guards what follows
@@ -82,8 +84,8 @@ func (b *box) wait(ctx context.Context) (sandbox.Exit, error) {
 }
 
 // reserve takes an id; two sandboxes never share one.
-func (e *Engine) reserve(l sandbox.Launch) (*box, error) {
-	b := &box{launch: l, pidfd: -1, done: make(chan struct{})}
+func (e *Engine) reserve(l sandbox.Launch, seen *sightings) (*box, error) {
+	b := &box{launch: l, seen: seen, pidfd: -1, done: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {
@@ -110,6 +112,9 @@ func (e *Engine) forget(b *box) {
 		e.ended = slices.Delete(e.ended, 0, 1)
 	}
 	e.mu.Unlock()
+	if b.seen != nil {
+		b.seen.end("")
+	}
 	close(b.done)
 	e.wg.Done()
 }

@@ -19,6 +19,9 @@ import (
 func (e *Engine) lowerable(ctx context.Context, b *box, dir string, x extras) (in ocispec.Input, snapshot string, err error) {
 	l := b.launch
 	in = ocispec.Input{Host: e.host, Launch: l, Socket: filepath.Join(dir, "s"), Listen: x.listen}
+	if in.Observer, err = b.observe(dir); err != nil {
+		return in, "", err
+	}
 	if in.Trust, err = e.trust(l.Trust, dir); err != nil {
 		return in, "", err
 	}

@@ -35,15 +35,30 @@ type extras struct {
 var idPattern = regexp.MustCompile(`^i[0-9a-f]{16}$`)
 
 // start raises a sandbox and returns once its server has been executed. stdio stays the caller's.
-// When it returns an error, nothing is left.
+// When it returns an error, nothing is left. Where programs cannot be observed, one that was to be
+// is started all the same, and says so.
 func (e *Engine) start(ctx context.Context, l sandbox.Launch, stdio [handoff.Stdio]*os.File, x extras) (*box, error) {
+	b, err := e.startOnce(ctx, l, nil, stdio, x)
+	if !cannotObserve(l, err) {
+		return b, err
+	}
+	seen := newSightings()
+	seen.end("This machine's runc or kernel cannot be asked about them: " + err.Error() + ".")
+	l.Observe = false
+	return e.startOnce(ctx, l, seen, stdio, x)
+}
+
+func (e *Engine) startOnce(ctx context.Context, l sandbox.Launch, seen *sightings, stdio [handoff.Stdio]*os.File, x extras) (*box, error) {
 	if !idPattern.MatchString(string(l.ID)) {
 		return nil, fmt.Errorf("instance id %q: %w", l.ID, errdefs.ErrInvalidArgument)
 	}
 	if len(l.Argv) == 0 && l.Root.Image == "" {
 		return nil, fmt.Errorf("start %s: no program to run: %w", l.Server, errdefs.ErrInvalidArgument)
 	}
-	b, err := e.reserve(l)
+	if l.Observe {
+		seen = newSightings()
+	}
+	b, err := e.reserve(l, seen)
 	if err != nil {
 		return nil, err
 	}

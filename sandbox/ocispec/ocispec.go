@@ -83,6 +83,8 @@ type Input struct {
 	Mounts  []Bind // of Launch.Mounts, and the engine's own
 	Listen  []string
 	Trust   Trust // of Launch.Trust; the zero Trust without one
+	// Observer is the socket of whoever is asked about each watched system call; "" where none is watched.
+	Observer string
 }
 
 // Lower returns the spec of the sandbox and what garita-init shall run in it.
@@ -106,6 +108,9 @@ func Lower(in Input) (*specs.Spec, handoff.Request) {
 		},
 	}
 	s.Linux.Seccomp = seccomp.DefaultProfile(s)
+	if in.Observer != "" {
+		watch(s.Linux.Seccomp, in.Observer)
+	}
 	return s, request(in)
 }
 
