@@ -2,11 +2,13 @@ package egress
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -67,10 +69,24 @@ func (c *cache) description(key string) (*os.File, error) {
 	return c.open(key)
 }
 
-// tarball is the one of that integrity, if it is there and whole; one that is not is removed. The
-// caller closes it.
+// tarball is the one of that integrity, if it is there and whole. The caller closes it.
 func (c *cache) tarball(integrity string) (*os.File, error) {
-	key := tarballKey(integrity)
+	return c.whole(tarballKey(integrity), sha512.New(), "sha512-")
+}
+
+// file is one of Python's by its digest in hex, if it is there and whole. The caller closes it.
+func (c *cache) file(digest string) (*os.File, error) {
+	if digest == "" {
+		return nil, fs.ErrNotExist
+	}
+	return c.whole(fileKey(digest), sha256.New(), "sha256-")
+}
+
+// fileKey is where a file of Python's is, by its digest in hex.
+func fileKey(digest string) string { return "sha256-" + digest }
+
+// whole opens what is kept by the digest of its bytes; what is not whole is removed.
+func (c *cache) whole(key string, sum hash.Hash, prefix string) (*os.File, error) {
 	if c == nil || key == "" {
 		return nil, fs.ErrNotExist
 	}
@@ -78,9 +94,8 @@ func (c *cache) tarball(integrity string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha512.New()
 	_, err = io.Copy(sum, f)
-	if err == nil && "sha512-"+hex.EncodeToString(sum.Sum(nil)) != key {
+	if err == nil && prefix+hex.EncodeToString(sum.Sum(nil)) != key {
 		_ = c.root.Remove(key)
 		err = errors.New("it is not what it was")
 	}

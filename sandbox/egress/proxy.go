@@ -67,6 +67,11 @@ func newProxy(u *upstream, b bounds, log *slog.Logger, seen func(wire.Fetch)) *p
 // ServeHTTP answers one request, and reports it.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, no := parseRequest(r.Method, r.Host, r.RequestURI)
+	p.serve(w, r, no, func() wire.Fetch { return p.pass(w, r, a) })
+}
+
+// serve answers a request that was refused, or with what pass does; and reports it.
+func (p *proxy) serve(w http.ResponseWriter, r *http.Request, no *refusal, pass func() wire.Fetch) {
 	if no == nil {
 		no = p.admit()
 	}
@@ -80,7 +85,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	p.report(p.pass(w, r, a))
+	p.report(pass())
 }
 
 // admit counts the request against the bounds.

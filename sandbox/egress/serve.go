@@ -58,10 +58,18 @@ func (s *registryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.exempt[one] = true
 	}
 	defer kept.trim(cacheSize)
-	if err := attach(r.Context(), far, p, s.log, func() { seen(wire.Fetch{Kind: wire.Attached}) }); err != nil {
+	if err := attach(r.Context(), far, answering(p, request), s.log, func() { seen(wire.Fetch{Kind: wire.Attached}) }); err != nil {
 		s.log.Warn("a sandbox could not be served", "err", err)
 		seen(wire.Fetch{Kind: wire.Refused, Why: err.Error()})
 	}
+}
+
+// answering is p for the packages that are asked for.
+func answering(p *proxy, request wire.Registries) http.Handler {
+	if request.Ecosystem == sandbox.PyPI {
+		return newIndex(p, request)
+	}
+	return p
 }
 
 func prepare(request wire.Registries) (*registries, *http.Transport, error) {

@@ -24,7 +24,7 @@ const (
 )
 
 // RegistryAddress is where a sandbox that installs packages finds the wall, in its own network
-// namespace. garita-init opens it; npm is told of it.
+// namespace. garita-init opens it; npm, or pip, is told of it.
 const RegistryAddress = "127.0.0.1:4873"
 
 // Outside says how the wall reaches the world. The zero Outside is direct, with the system's
@@ -37,18 +37,26 @@ type Outside struct {
 
 // Registries says where packages come from.
 type Registries struct {
-	Default string            `json:"default"`          // URL; https, or http to a loopback host
-	Scopes  map[string]string `json:"scopes,omitempty"` // "@scope" to URL
-	Auth    []Credential      `json:"auth,omitempty"`   // sent to exactly the hosts they name
-	Hosts   []string          `json:"hosts,omitempty"`  // "host" or "host:port": further places tarballs may come from
-	Outside Outside           `json:"outside,omitzero"`
+	// Ecosystem is whose packages: npm's where it is "". An index of Python has neither Scopes nor more
+	// than one URL, in Default: ".../simple".
+	Ecosystem sandbox.Ecosystem `json:"ecosystem,omitempty"`
+	Default   string            `json:"default"`          // URL; https, or http to a loopback host
+	Scopes    map[string]string `json:"scopes,omitempty"` // "@scope" to URL
+	Auth      []Credential      `json:"auth,omitempty"`   // sent to exactly the hosts they name
+	Hosts     []string          `json:"hosts,omitempty"`  // "host" or "host:port": further places tarballs may come from
+	Outside   Outside           `json:"outside,omitzero"`
 	// Cache is the absolute folder in which what was fetched is kept, and found when a registry
 	// cannot be reached; "" keeps nothing.
 	Cache string `json:"cache,omitempty"`
 	// Before leaves out versions that were published later; the zero time leaves out none.
 	Before time.Time `json:"before,omitzero"`
-	// Young are "name@version" that may be used whenever they were published.
+	// Young are "name@version" that may be used whenever they were published; of Python also when they
+	// were taken back since.
 	Young []string `json:"young,omitempty"`
+	// Builds are the source distributions that may be used, "name@version sha256:…"; of Python alone.
+	Builds []string `json:"builds,omitempty"`
+	// Prefer is the "name@version" that was asked for by exactly that; of Python alone.
+	Prefer string `json:"prefer,omitempty"`
 }
 
 // Credential is the Authorization header for one registry, or for a part of it.
@@ -69,6 +77,7 @@ const (
 	Refused   Kind = "refused"  // asked for by the sandbox, and not fetched
 	Attached  Kind = "attached" // the wall has the sandbox's listening socket
 	Young     Kind = "young"    // a version that was left out of its package's description: it is too new
+	Source    Kind = "source"   // a source distribution that was left out, where no wheel is there: Script says why
 )
 
 // Fetch is one thing a sandbox asked a registry for, reported once it is over.
@@ -78,7 +87,9 @@ type Fetch struct {
 	Version   string `json:"version,omitempty"`   // of a tarball
 	Status    int    `json:"status,omitempty"`    // the answer given inside, an HTTP status
 	Bytes     int64  `json:"bytes,omitempty"`     // passed inside
-	Integrity string `json:"integrity,omitempty"` // of a tarball's bytes as they passed: "sha512-…"
+	Integrity string `json:"integrity,omitempty"` // of a tarball's bytes as they passed: "sha512-…", or "sha256:…" of Python's
+	File      string `json:"file,omitempty"`      // the name of a file of Python's
+	Script    string `json:"script,omitempty"`    // what a source distribution would run: its own words, hostile
 	Why       string `json:"why,omitempty"`       // of a refusal or a failure, one sentence
 	Cached    bool   `json:"cached,omitempty"`    // it was kept from before
 	// Published is when a version that is too new came to be; zero where nobody knows.

@@ -40,6 +40,7 @@ const (
 	FetchedTarball = wire.Tarball
 	FetchRefused   = wire.Refused
 	FetchYoung     = wire.Young
+	FetchSource    = wire.Source
 )
 
 // Wall is the wall's process: the daemon's second child, see package egress. Its methods may be
