@@ -34,6 +34,9 @@ func Make(r approvals.Request, p approvals.Permission, by string, now time.Time)
 	if r.Kind == approvals.KindNetwork {
 		return makeHost(r, g, p, now)
 	}
+	if r.Kind == approvals.KindSecret {
+		return makeSecret(r, g, p, now)
+	}
 	switch p.Scope {
 	case approvals.ScopeSession:
 		g.Session = c.Session

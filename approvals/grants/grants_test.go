@@ -361,3 +361,23 @@ func BenchmarkEvaluate(b *testing.B) {
 		})
 	}
 }
+
+// While a server is observed, only what was permitted meanwhile counts.
+func TestOnlyWhatWasPermittedSince(t *testing.T) {
+	call := aCall(`{"path":"src/a.txt"}`)
+	set, g := granted(t, call, approvals.Permission{Scope: approvals.ScopeAlways})
+	for name, c := range map[string]struct {
+		from time.Time
+		want bool
+	}{
+		"it was given before": {g.Created.Add(time.Second), false},
+		"it was given then":   {g.Created, true},
+		"it was given since":  {g.Created.Add(-time.Second), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := set.Since(c.from).Cover(call, now).Grants != ""; got != c.want {
+				t.Errorf("covered: %t", got)
+			}
+		})
+	}
+}

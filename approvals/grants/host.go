@@ -20,8 +20,12 @@ func makeHost(r approvals.Request, g approvals.Grant, p approvals.Permission, no
 	if wants == nil || len(wants.Hosts) != 1 || wants.After {
 		return approvals.Grant{}, fmt.Errorf("allow more than this once: it is not about reaching one host: %w", errdefs.ErrInvalidArgument)
 	}
-	g.Tool, g.Pin, g.Class, g.Sensitive = "", "", "", false
-	g.Arguments = []approvals.Argument{{Path: hostPath, Equals: strconv.Quote(wants.Hosts[0])}}
+	return makeTimed(r, g, p, now, approvals.Argument{Path: hostPath, Equals: strconv.Quote(wants.Hosts[0])})
+}
+
+// makeTimed is the grant of what is no call, for the time that p says.
+func makeTimed(r approvals.Request, g approvals.Grant, p approvals.Permission, now time.Time, about ...approvals.Argument) (approvals.Grant, error) {
+	g.Tool, g.Pin, g.Class, g.Sensitive, g.Arguments = "", "", "", false, about
 	switch p.Scope {
 	case approvals.ScopeSession:
 		g.Session = r.Call.Session
@@ -44,15 +48,19 @@ func Host(g approvals.Grant) string {
 	if g.Tool != "" || g.Scope == approvals.ScopeCollect || len(g.Arguments) != 1 || g.Arguments[0].Path != hostPath {
 		return ""
 	}
-	host, err := strconv.Unquote(g.Arguments[0].Equals)
+	return unquoted(g.Arguments[0])
+}
+
+func unquoted(a approvals.Argument) string {
+	text, err := strconv.Unquote(a.Equals)
 	if err != nil {
 		return ""
 	}
-	return host
+	return text
 }
 
-// hostOffers are the permissions that can be given with a yes to reaching a host.
-func hostOffers(r approvals.Request, offers []Offer, now time.Time) []Offer {
+// timedOffers are the permissions that can be given with a yes to what is no call: how long it holds.
+func timedOffers(r approvals.Request, offers []Offer, now time.Time) []Offer {
 	for _, p := range []approvals.Permission{
 		{Scope: approvals.ScopeSession},
 		{Scope: approvals.ScopeUntil, Until: now.Add(hour).Truncate(time.Minute)},

@@ -49,6 +49,22 @@ func (s *Set) Cover(c approvals.Call, now time.Time) approvals.Coverage {
 	return cover(list, c, now).coverage()
 }
 
+// Since is s as if there were only what was permitted at a moment or later.
+func (s *Set) Since(from time.Time) approvals.Grants { return since{s, from} }
+
+type since struct {
+	set  *Set
+	from time.Time
+}
+
+// Cover implements approvals.Grants.
+func (s since) Cover(c approvals.Call, now time.Time) approvals.Coverage {
+	list := slices.DeleteFunc(slices.Clone(s.set.now().byOwner[owner{c.Principal, c.Server}]), func(g approvals.Grant) bool {
+		return g.Created.Before(s.from)
+	})
+	return cover(list, c, now).coverage()
+}
+
 // Stands says whether every grant that d rests on is still in force.
 func (s *Set) Stands(d approvals.Decision, now time.Time) bool {
 	if d.Grants == "" {

@@ -17,6 +17,9 @@ func Words(g approvals.Grant) string {
 	if host := Host(g); host != "" {
 		return fmt.Sprintf("%s, as it is defined now, may reach %s, %s", g.Server, host, howLong(g))
 	}
+	if name, host := Secret(g); name != "" {
+		return fmt.Sprintf("%s, as it is defined now, may use the secret %s toward %s, %s", g.Server, name, host, howLong(g))
+	}
 	return fmt.Sprintf("%s of %s, as it is defined now, %s, %s", g.Tool, g.Server, howLong(g), with(g))
 }
 
@@ -87,8 +90,8 @@ const hour = time.Hour
 // once, and collecting comes last. lately are the calls that their preview is made from.
 func Offers(r approvals.Request, lately []approvals.Call, now time.Time) []Offer {
 	offers := []Offer{{Permission: approvals.Permission{Scope: approvals.ScopeOnce}, Words: WordsOnce}}
-	if r.Kind == approvals.KindNetwork {
-		return hostOffers(r, offers, now)
+	if r.Kind == approvals.KindNetwork || r.Kind == approvals.KindSecret {
+		return timedOffers(r, offers, now)
 	}
 	if r.Kind != approvals.KindCall && r.Kind != approvals.KindCommand {
 		return offers
