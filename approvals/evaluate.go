@@ -12,6 +12,9 @@ import (
 type Standing struct {
 	Demoted string // why it may no longer pass as a read; "" when it may
 	Held    string // why it may not be called at all before a person has looked at it; "" when it may
+	// Observed is since when a person watches the server and is asked about everything: what was permitted
+	// before that does not count. Zero when nobody does.
+	Observed time.Time
 }
 
 // The rules of the default policy, as Decisions name them.
@@ -28,6 +31,7 @@ const (
 	RuleHeld      = "default rule 10 (tools nobody has reviewed are held back)"
 	RuleDoubt     = "default rule 12 (what an agent does after a result that reads like instructions asks)"
 	RuleNoPolicy  = "default rule 11 (with no policy that can be read, reads ask too)"
+	RuleObserved  = "default rule 13 (of a server that is observed, everything asks)"
 )
 
 // Evaluate decides c. What cannot be allowed at all is refused first; then the person's policy
@@ -50,6 +54,8 @@ func Evaluate(c Call, s Standing, p Policy, g Grants, now time.Time) Decision {
 		return d
 	case c.Continues != "" && s.Demoted == "":
 		return decide(c, Allow, RuleContinues, fmt.Sprintf("It takes up %s, with the answers to what the server asked.", c.Continues))
+	case !s.Observed.IsZero() && (!ruled || d.Effect == Allow):
+		d = decide(c, Ask, RuleObserved, fmt.Sprintf("%s is observed, so you are asked about all that it does.", c.Server))
 	case !ruled:
 		d = byDefault(c, s, p, risk)
 	}

@@ -173,7 +173,11 @@ func (g *Gate) judge(ctx context.Context, c approvals.Call) (approvals.Decision,
 	if err != nil {
 		return refusal(c, noRecord), unavailable("look up standing of", c, err)
 	}
-	return approvals.Evaluate(c, standing, g.policy(), &g.grants, time.Now()), nil
+	var permitted approvals.Grants = &g.grants
+	if !standing.Observed.IsZero() {
+		permitted = g.grants.Since(standing.Observed)
+	}
+	return approvals.Evaluate(c, standing, g.policy(), permitted, time.Now()), nil
 }
 
 // enter counts a caller in, unless the Gate is closed.
