@@ -44,6 +44,8 @@ func (s *sandboxServer) routes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.SandboxesPath, s)
 	mux.HandleFunc("POST "+wire.RulesPath, s.rules)
 	mux.HandleFunc("POST "+wire.AnswersPath, s.answer)
+	mux.HandleFunc("POST "+wire.SecretsPath, s.secrets)
+	mux.HandleFunc("POST "+wire.LeavesPath, s.leave)
 	mux.HandleFunc("POST "+wire.EndPath, s.end)
 }
 
@@ -52,6 +54,11 @@ func (s *sandboxServer) routes(mux *http.ServeMux) {
 func (s *sandboxServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request wire.Sandbox
 	if err := decode(r, &request); err != nil {
+		fail(w, err)
+		return
+	}
+	secrets, err := outlet.OpenSecrets(request)
+	if err != nil {
 		fail(w, err)
 		return
 	}
@@ -74,7 +81,7 @@ func (s *sandboxServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newStream(w)
 	defer out.close()
-	s.serve(r.Context(), request, control, counter, func(e wire.Event) { out.number(counter, e) })
+	s.serve(r.Context(), request, secrets, control, counter, func(e wire.Event) { out.number(counter, e) })
 	_ = counter.Close() // nothing reports any more
 }
 
@@ -86,8 +93,8 @@ func (s *stream) number(c *wire.Counter, e wire.Event) {
 	s.send(e)
 }
 
-func (s *sandboxServer) serve(ctx context.Context, request wire.Sandbox, control *net.UnixConn, counter *wire.Counter, report func(wire.Event)) {
-	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Report: report, Sent: counter.Send, Log: s.log})
+func (s *sandboxServer) serve(ctx context.Context, request wire.Sandbox, secrets *outlet.Secrets, control *net.UnixConn, counter *wire.Counter, report func(wire.Event)) {
+	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Secrets: secrets, Report: report, Sent: counter.Send, Log: s.log})
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	if !s.enlist(request.ID, served{o, end}) {
@@ -171,6 +178,34 @@ func (s *sandboxServer) answer(w http.ResponseWriter, r *http.Request) {
 		var o served
 		if o, err = s.find(request.ID); err == nil {
 			o.Answer(request)
+		}
+	}
+	if err != nil {
+		fail(w, err)
+	}
+}
+
+func (s *sandboxServer) secrets(w http.ResponseWriter, r *http.Request) {
+	var request wire.Secrets
+	err := decode(r, &request)
+	if err == nil {
+		var o served
+		if o, err = s.find(request.ID); err == nil {
+			err = o.SetSecrets(request.Placeholders)
+		}
+	}
+	if err != nil {
+		fail(w, err)
+	}
+}
+
+func (s *sandboxServer) leave(w http.ResponseWriter, r *http.Request) {
+	var request wire.Leave
+	err := decode(r, &request)
+	if err == nil {
+		var o served
+		if o, err = s.find(request.ID); err == nil {
+			o.Leave(request)
 		}
 	}
 	if err != nil {

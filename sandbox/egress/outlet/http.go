@@ -2,13 +2,17 @@ package outlet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,35 +24,78 @@ import (
 // serveHTTP passes HTTP in the clear, request by request: each must be for the host that the
 // connection was asked for, and goes to the very address that was checked.
 func (o *Outlet) serveHTTP(l *live, in *peeked, outside net.Conn) {
-	upstream := newPinned(o, l, outside)
+	conn := newCounted(in, l)
+	o.serve(l, conn, conn.closed, newPinned(o, l, outside))
+}
+
+// serve answers the requests on conn with what upstream answers, until closed is.
+func (o *Outlet) serve(l *live, conn net.Conn, closed <-chan struct{}, upstream *pinned) {
 	defer upstream.close()
 	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL = &url.URL{Scheme: "http", Host: r.In.Host, Path: r.In.URL.Path, RawPath: r.In.URL.RawPath, RawQuery: r.In.URL.RawQuery, ForceQuery: r.In.URL.ForceQuery, Opaque: ""}
-			r.Out.Host = r.In.Host
-			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-				if v, ok := r.In.Header[name]; ok { // as it was: nothing is added, nothing is hidden
-					r.Out.Header[name] = v
-				}
-			}
-		},
-		Transport:     upstream.transport,
-		FlushInterval: -1,
-		ErrorLog:      slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, "garita: "+l.host+" did not answer: "+plainly(err), http.StatusBadGateway)
-		},
+		Rewrite:        func(r *httputil.ProxyRequest) { rewrite(r, l) },
+		Transport:      upstream.transport,
+		FlushInterval:  -1,
+		ErrorLog:       silent,
+		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, err error) { o.failed(w, l, err) },
+		ModifyResponse: readable,
 	}
-	conn := &counted{Conn: in, l: l, closed: make(chan struct{})}
 	srv := &http.Server{
-		Handler:           o.onlyFor(l, proxy),
+		Handler:           o.onlyFor(l, o.swapping(l, proxy)),
 		ReadHeaderTimeout: helloTime,
 		MaxHeaderBytes:    256 << 10,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          silent,
 	}
 	_ = srv.Serve(&oneConn{conn: conn})
-	<-conn.closed
+	<-closed
 	_ = srv.Close()
+}
+
+// silent keeps what libraries have to say about requests to itself: it may quote them.
+var silent = log.New(io.Discard, "", 0)
+
+// rewrite leaves a request as it was, for the host that the connection is to.
+func rewrite(r *httputil.ProxyRequest, l *live) {
+	scheme := "http"
+	if l.opened {
+		scheme = "https"
+	}
+	r.Out.URL = &url.URL{Scheme: scheme, Host: r.In.Host, Path: r.In.URL.Path, RawPath: r.In.URL.RawPath, RawQuery: r.In.URL.RawQuery, ForceQuery: r.In.URL.ForceQuery}
+	r.Out.Host = r.In.Host
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := r.In.Header[name]; ok { // as it was: nothing is added, nothing is hidden
+			r.Out.Header[name] = v
+		}
+	}
+	if len(r.In.Trailer) > 0 && r.Out.Body != nil {
+		r.Out.Body = &trailing{r.Out.Body, r.In.Trailer, r.Out.Trailer}
+	}
+}
+
+// trailing is a body whose trailers are known at its end.
+type trailing struct {
+	io.ReadCloser
+	from, to http.Header
+}
+
+// Read reads the body.
+func (t *trailing) Read(b []byte) (int, error) {
+	n, err := t.ReadCloser.Read(b)
+	if errors.Is(err, io.EOF) {
+		maps.Copy(t.to, t.from)
+	}
+	return n, err
+}
+
+// failed answers for a host that did not.
+func (o *Outlet) failed(w http.ResponseWriter, l *live, err error) {
+	kind, why := unanswered(err)
+	http.Error(w, "garita: "+l.host+" did not answer: "+why, http.StatusBadGateway)
+	if l.opened && kind != "" {
+		o.denials.add(sandbox.Denial{
+			Kind: kind, Host: l.host, Port: l.port, Address: l.address.String(),
+			Why: fmt.Sprintf("The connection to %s:%d was opened, for a secret may be sent there, and failed: %s.", l.host, l.port, why),
+		})
+	}
 }
 
 // onlyFor refuses requests that are for another host than l's.
@@ -70,17 +117,10 @@ func (o *Outlet) onlyFor(l *live, next http.Handler) http.Handler {
 
 // notFor says why a request may not pass.
 func notFor(l *live, r *http.Request) string {
-	host, port := r.Host, "80"
-	if h, p, err := net.SplitHostPort(r.Host); err == nil {
-		host, port = h, p
-	} else if l.port != 80 {
-		port = strconv.Itoa(int(l.port)) // some clients leave it out
-	}
-	name, err := sandbox.Name(host)
 	switch {
 	case r.Method == http.MethodConnect:
 		return "a tunnel was asked for"
-	case err != nil || name != l.host || port != strconv.Itoa(int(l.port)):
+	case !l.is(r.Host):
 		return fmt.Sprintf("a request was for %q", bounded(r.Host))
 	case r.URL.Host != "" && !strings.EqualFold(r.URL.Host, r.Host):
 		return fmt.Sprintf("a request was for %q", bounded(r.URL.Host))
@@ -90,47 +130,78 @@ func notFor(l *live, r *http.Request) string {
 	return ""
 }
 
+// is says whether a Host header means l's host and port. Some clients leave the port out.
+func (l *live) is(header string) bool {
+	host, port := strings.TrimSuffix(strings.TrimPrefix(header, "["), "]"), strconv.Itoa(int(l.port))
+	if h, p, err := net.SplitHostPort(header); err == nil {
+		host, port = h, p
+	}
+	if port != strconv.Itoa(int(l.port)) {
+		return false
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return !l.named && ip.Unmap().String() == l.host || l.reach == sandbox.ThisHost && ip.IsLoopback()
+	}
+	name, err := sandbox.Name(host)
+	return err == nil && (name == l.host || l.reach == sandbox.ThisHost && (name == "localhost" || name == sandbox.HostName || slices.Contains(sandbox.HostAliases, name)))
+}
+
 // pinned is a transport that reaches one address, and no other.
 type pinned struct {
 	transport *http.Transport
 
 	mu    sync.Mutex
 	first net.Conn // not used yet
-	all   []net.Conn
 }
 
 func newPinned(o *Outlet, l *live, first net.Conn) *pinned {
 	p := &pinned{first: first}
 	p.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return p.dial(ctx, func(ctx context.Context) (net.Conn, error) { return o.Dial(ctx, l.address) })
+			return p.dial(l, func() (net.Conn, error) { return o.Dial(ctx, l.address) })
 		},
 		DisableCompression: true, MaxIdleConns: 1, IdleConnTimeout: 2 * time.Minute, MaxResponseHeaderBytes: 1 << 20,
 	}
 	return p
 }
 
-func (p *pinned) dial(ctx context.Context, again func(context.Context) (net.Conn, error)) (net.Conn, error) {
+func (p *pinned) dial(l *live, again func() (net.Conn, error)) (net.Conn, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c := p.first; c != nil {
-		p.first = nil
-		return c, nil
+	first := p.first
+	p.first = nil
+	p.mu.Unlock()
+	if first != nil {
+		return first, nil
 	}
-	c, err := again(ctx)
-	if err == nil {
-		p.all = append(p.all, c)
+	c, err := again()
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	d := &dialed{c, l}
+	if !l.adopt(d) {
+		_ = c.Close()
+		return nil, net.ErrClosed
+	}
+	return d, nil
 }
+
+// dialed is a further connection for l, which ends with it.
+type dialed struct {
+	net.Conn
+	l *live
+}
+
+// Close closes it.
+func (d *dialed) Close() error {
+	d.l.leave(d)
+	return d.Conn.Close()
+}
+
+// Reset ends it at once.
+func (d *dialed) Reset() { reset(d.Conn) }
 
 func (p *pinned) close() {
 	p.transport.CloseIdleConnections()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.all {
-		_ = c.Close()
-	}
 }
 
 // counted counts the bytes that pass, and tells when it is closed.
@@ -139,6 +210,10 @@ type counted struct {
 	l      *live
 	once   sync.Once
 	closed chan struct{}
+}
+
+func newCounted(c net.Conn, l *live) *counted {
+	return &counted{Conn: c, l: l, closed: make(chan struct{})}
 }
 
 // Read counts what leaves the sandbox.
@@ -164,7 +239,7 @@ func (c *counted) Close() error {
 // oneConn listens for one connection only.
 type oneConn struct {
 	mu   sync.Mutex
-	conn *counted
+	conn net.Conn
 	used bool
 }
 

@@ -17,7 +17,9 @@ import (
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/egress/allow"
+	"github.com/garita-dev/garita/sandbox/egress/authority"
 	"github.com/garita-dev/garita/sandbox/egress/fakedns"
+	"github.com/garita-dev/garita/sandbox/egress/swap"
 	"github.com/garita-dev/garita/sandbox/egress/wire"
 )
 
@@ -41,6 +43,8 @@ type Options struct {
 	Report func(wire.Event)
 	// Sent is told of bytes that leave the sandbox; it may be nil.
 	Sent func(n int)
+	// Secrets are what may be sent for the sandbox; nil is none.
+	Secrets *Secrets
 	// Own lists this machine's addresses; nil asks the kernel.
 	Own func() []netip.Addr
 	// Dial connects to an address that has been checked; nil dials.
@@ -54,6 +58,7 @@ type Outlet struct {
 	names    *fakedns.Names
 	answerer *fakedns.Answerer
 	denials  denials
+	seen     seen
 	wait     time.Duration
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -66,6 +71,9 @@ type Outlet struct {
 	live    map[uint64]*live
 	last    uint64                         // connection
 	passes  map[sandbox.Endpoint]time.Time // answers that came when nothing waited any more, and until when they count
+	secrets *swap.Set
+	wanted  map[uint64]chan bool // uses of secrets that wait, and how they are answered
+	uses    uint64
 }
 
 // question is what waits for a person.
@@ -85,6 +93,12 @@ func New(o Options) *Outlet {
 	out := &Outlet{
 		Options: o, rules: o.Sandbox.Rules, wait: time.Duration(o.Sandbox.WaitMS) * time.Millisecond,
 		waiting: map[sandbox.Endpoint]*question{}, live: map[uint64]*live{}, passes: map[sandbox.Endpoint]time.Time{},
+		secrets: &swap.Set{}, wanted: map[uint64]chan bool{},
+	}
+	if out.Secrets == nil {
+		out.Secrets = &Secrets{issuer: &authority.Issuer{}}
+	} else {
+		out.secrets = out.Secrets.first
 	}
 	if out.Options.Sent == nil {
 		out.Options.Sent = func(int) {}
@@ -101,6 +115,7 @@ func New(o Options) *Outlet {
 	out.ctx, out.cancel = context.WithCancel(context.Background())
 	out.names = fakedns.NewNames(o.Sandbox.Names, func(n wire.Name) { out.Report(wire.Event{Name: &n}) })
 	out.answerer = &fakedns.Answerer{Names: out.names, Resolves: out.resolves, Refused: out.refusedName}
+	out.seen.report = func(s wire.SecretSeen) { out.Report(wire.Event{Secret: &s}) }
 	out.denials.report = func(d sandbox.Denial) { out.Report(wire.Event{Denied: &d}) }
 	return out
 }

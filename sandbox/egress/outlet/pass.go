@@ -19,15 +19,19 @@ type live struct {
 	passage
 	id             uint64
 	address        netip.AddrPort
-	opened         time.Time
+	since          time.Time
 	sent, received atomic.Int64
 	left           func(int) // told of bytes that leave
 	greeting       *greeting // nil where nothing is looked at
+	opened         bool      // its TLS is opened
+	carried        []carried // values that were sent on it; guarded by the Outlet's mu
 
 	mu      sync.Mutex // guards the fields below
 	why     string     // the wall has ended it
+	over    bool
 	inside  net.Conn
 	outside net.Conn
+	further map[*dialed]bool // to the same address
 }
 
 // permitted says whether rules let it pass still.
@@ -46,8 +50,46 @@ func (l *live) end(why string) {
 	if l.why == "" {
 		l.why = why
 	}
+	l.over = true
 	reset(l.inside)
 	reset(l.outside)
+	for d := range l.further {
+		d.Reset()
+	}
+}
+
+// close lets go of a connection that is over.
+func (l *live) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	_ = l.outside.Close()
+	if l.inside != nil {
+		_ = l.inside.Close()
+	}
+	for d := range l.further {
+		_ = d.Conn.Close()
+	}
+}
+
+// adopt makes d end with l; false when l has ended.
+func (l *live) adopt(d *dialed) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return false
+	}
+	if l.further == nil {
+		l.further = map[*dialed]bool{}
+	}
+	l.further[d] = true
+	return true
+}
+
+func (l *live) leave(d *dialed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.further, d)
 }
 
 // reset ends a connection so that the other side notices at once.
@@ -69,14 +111,14 @@ func (l *live) now() sandbox.Connection {
 	defer l.mu.Unlock()
 	return sandbox.Connection{
 		ID: l.id, Host: l.host, Port: l.port, Address: l.address, Rule: l.rule,
-		Opened: l.opened, Sent: l.sent.Load(), Received: l.received.Load(), Why: l.why,
+		Opened: l.since, Sent: l.sent.Load(), Received: l.received.Load(), Why: l.why,
 	}
 }
 
 // pass accepts a permitted connection and serves it to its end. It is reported before the sandbox can
 // say a word on it.
 func (o *Outlet) pass(p passage, c Incoming, outside net.Conn) {
-	l := &live{passage: p, opened: time.Now().UTC(), outside: outside, left: o.Sent}
+	l := &live{passage: p, since: time.Now().UTC(), outside: outside, left: o.Sent}
 	if at, err := netip.ParseAddrPort(outside.RemoteAddr().String()); err == nil {
 		l.address = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 	}
@@ -118,12 +160,12 @@ func (o *Outlet) register(l *live) bool {
 }
 
 func (o *Outlet) unregister(l *live) {
-	_ = l.outside.Close()
-	if l.inside != nil {
-		_ = l.inside.Close()
-	}
+	l.close()
 	o.mu.Lock()
 	delete(o.live, l.id)
+	for _, c := range l.carried {
+		c.stop()
+	}
 	o.mu.Unlock()
 	ended := l.now()
 	ended.Ended = time.Now().UTC()
@@ -136,11 +178,11 @@ const helloTime = 60 * time.Second
 
 // relay passes what is said on l, as long as it is said to the host that was asked for.
 //
-// This is the one place where a permitted connection's content is touched. Where TLS shall be opened,
-// it is opened in relayTLS; HTTP in the clear is a reverse proxy already (serveHTTP).
+// This is the one place where a permitted connection's content is touched. TLS is opened by relayTLS
+// where a secret may be sent to its host; HTTP in the clear is a reverse proxy (serveHTTP).
 func (o *Outlet) relay(l *live, inside, outside net.Conn) {
-	if !l.named || l.reach == sandbox.ThisHost {
-		splice(l, inside, outside) // an address, or a service of this machine: there is no other name
+	if l.nameless() && !o.opens(l) {
+		splice(l, inside, outside)
 		return
 	}
 	in := &peeked{Conn: inside}
@@ -152,14 +194,17 @@ func (o *Outlet) relay(l *live, inside, outside net.Conn) {
 		o.relayTLS(l, in, outside)
 	case kind == isHTTP && first.nothing():
 		o.serveHTTP(l, in, outside)
-	case kind == isHTTP:
+	case kind == isHTTP && !l.nameless():
 		o.mismatch(l, "HTTP was sent to a server that had spoken first")
-	case slices.Contains(sandbox.WebPorts, l.port):
+	case slices.Contains(sandbox.WebPorts, l.port) && !l.nameless():
 		o.mismatch(l, "what was sent is neither TLS nor HTTP")
 	default:
 		splice(l, in, outside)
 	}
 }
+
+// nameless says that there is no other name to speak to: it is an address, or a service of this machine.
+func (l *live) nameless() bool { return !l.named || l.reach == sandbox.ThisHost }
 
 // firstWords waits for what the sandbox begins to say. At other ports than the web's a server may
 // speak before: what it says is passed on meanwhile.
@@ -169,16 +214,24 @@ func (o *Outlet) firstWords(l *live, in *peeked, outside net.Conn) (content, *gr
 	return kind, l.greeting, err
 }
 
-// relayTLS passes TLS whose hello names the host.
+// relayTLS passes TLS whose hello names the host, and opens it where a secret may be sent there.
 func (o *Outlet) relayTLS(l *live, in *peeked, outside net.Conn) {
 	name, err := in.serverName()
 	switch known, nameErr := sandbox.Name(name); {
+	case l.nameless() && (err != nil || name != "" && known != l.host):
+		splice(l, in, outside)
+	case l.nameless() && o.opensTLS(l):
+		o.serveTLS(l, in, outside)
+	case l.nameless():
+		splice(l, in, outside)
 	case err != nil:
 		o.mismatch(l, "the TLS hello cannot be read")
 	case name == "":
 		o.mismatch(l, "the TLS hello names no host")
 	case nameErr != nil || known != l.host:
 		o.mismatch(l, fmt.Sprintf("the TLS hello is for %q", bounded(name)))
+	case o.opensTLS(l):
+		o.serveTLS(l, in, outside)
 	default:
 		splice(l, in, outside)
 	}

@@ -199,10 +199,19 @@ type Use struct {
 	Place       sandbox.SecretPlace
 }
 
-// Late is a sentinel that was found after the request had begun to leave, by its name.
-func (s *Set) Late(name string, place sandbox.SecretPlace, why string) (Stay, bool) {
-	p := s.bySentinel[name]
-	return Stay{p, place, why}, p != nil
+// Late is the sentinel of a name, found after its request had begun to leave; false when there is none.
+func (s *Set) Late(name string, place sandbox.SecretPlace, to Target, now time.Time, why string) (Stay, bool) {
+	which := s.bySentinel[name]
+	if which == nil {
+		return Stay{}, false
+	}
+	p := &Plan{set: s, to: to, now: now}
+	if place.In == sandbox.InBody {
+		p.inBody(which, why)
+	} else {
+		p.stay(which, place, why)
+	}
+	return p.Stays[0], true
 }
 
 // Plan is what is to be done with a request. Each secret and place is listed once.

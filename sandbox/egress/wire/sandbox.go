@@ -48,6 +48,8 @@ type Host struct {
 	Public []netip.Prefix `json:"public,omitempty"`
 	// Ports are reached at others: a test may not listen at 443.
 	Ports map[uint16]uint16 `json:"ports,omitempty"`
+	// CA are PEM certificates that hosts to which secrets are sent may show, besides the system's.
+	CA string `json:"ca,omitempty"`
 }
 
 // Name is an address that stands for a name inside one sandbox.

@@ -1,0 +1,275 @@
+package outlet
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/egress/allow"
+	"github.com/garita-dev/garita/sandbox/egress/authority"
+	"github.com/garita-dev/garita/sandbox/egress/swap"
+	"github.com/garita-dev/garita/sandbox/egress/wire"
+)
+
+// Secrets is what an Outlet needs to send secrets.
+type Secrets struct {
+	issuer *authority.Issuer
+	roots  *x509.CertPool // nil: the system's
+	first  *swap.Set
+}
+
+// OpenSecrets reads what a sandbox was given at its start.
+//
+// Errors: InvalidArgument; no text of it holds a value.
+func OpenSecrets(s wire.Sandbox) (*Secrets, error) {
+	issuer, err := authority.Open(s.Authority)
+	if err != nil {
+		return nil, err
+	}
+	secrets := &Secrets{issuer: issuer}
+	if secrets.roots, err = rootsWith(s.Host.CA); err != nil {
+		return nil, err
+	}
+	secrets.first, err = secrets.set(s.Placeholders)
+	return secrets, err
+}
+
+func rootsWith(pem string) (*x509.CertPool, error) {
+	if pem == "" {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM([]byte(pem)) {
+		return nil, fmt.Errorf("the certificates to trust are not PEM: %w", errdefs.ErrInvalidArgument)
+	}
+	return pool, nil
+}
+
+// set checks placeholders, and that the sandbox believes certificates for their hosts.
+func (s *Secrets) set(all []wire.Placeholder) (*swap.Set, error) {
+	set, err := swap.New(all)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		for _, e := range p.Hosts {
+			if !s.issuer.Covers(e) {
+				return nil, fmt.Errorf("secret %q: the sandbox does not believe Garita's certificate for %s; start it anew: %w", p.Secret, e, errdefs.ErrInvalidArgument)
+			}
+		}
+	}
+	return set, nil
+}
+
+// carried is a value that was sent on a connection.
+type carried struct {
+	*wire.Placeholder
+	until *time.Timer // its permission ends by itself; nil where it does not
+}
+
+func (c carried) stop() {
+	if c.until != nil {
+		c.until.Stop()
+	}
+}
+
+// SetSecrets replaces the placeholders. Connections on which a value was sent that may not be sent there
+// any more have been ended when it returns.
+//
+// Errors: InvalidArgument, and then nothing has changed.
+func (o *Outlet) SetSecrets(all []wire.Placeholder) error {
+	set, err := o.Secrets.set(all)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.secrets = set
+	for _, l := range o.live {
+		o.endIfRevoked(l)
+	}
+	return nil
+}
+
+// endIfRevoked ends l if a value was sent on it that may not be sent any more. o.mu is held.
+func (o *Outlet) endIfRevoked(l *live) {
+	for _, c := range l.carried {
+		if !o.secrets.Permits(c.Placeholder, l.target(), time.Now()) {
+			l.end("the secret " + c.Secret + ", which was sent on it, may not be sent there any more")
+			return
+		}
+	}
+}
+
+// placeholders are those of the moment.
+func (o *Outlet) placeholders() *swap.Set {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.secrets
+}
+
+// target is where l's requests go.
+func (l *live) target() swap.Target {
+	to := swap.Target{Host: l.host, Port: l.port, Clear: !l.opened}
+	switch l.reach {
+	case sandbox.ThisHost:
+		to.Host, to.Near = sandbox.HostName, true
+	case sandbox.PrivateNet:
+		to.Near = allow.Address(l.address.Addr(), sandbox.PublicNet, nil) != ""
+	case sandbox.PublicNet, sandbox.Nowhere:
+	}
+	return to
+}
+
+// opens says whether a secret may be sent on l, with TLS or without.
+func (o *Outlet) opens(l *live) bool {
+	return o.opensTLS(l) || o.placeholders().Opens(l.target(), time.Now())
+}
+
+// opensTLS says whether a secret may be sent on l with TLS.
+func (o *Outlet) opensTLS(l *live) bool {
+	to := l.target()
+	to.Clear = false
+	return o.placeholders().Opens(to, time.Now())
+}
+
+// commit notes that values are about to be sent on l. From here on whoever takes a secret away ends l.
+// False where set is not in force any more, or l has ended.
+func (o *Outlet) commit(l *live, set *swap.Set, uses []swap.Use) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.secrets != set || o.closed || o.live[l.id] != l {
+		return false
+	}
+	for _, u := range uses {
+		o.carry(l, u.Placeholder)
+	}
+	return true
+}
+
+// carry lists p with l, once. o.mu is held.
+func (o *Outlet) carry(l *live, p *wire.Placeholder) {
+	for _, c := range l.carried {
+		if c.Placeholder == p {
+			return
+		}
+	}
+	c := carried{Placeholder: p}
+	if !p.Until.IsZero() {
+		c.until = time.AfterFunc(time.Until(p.Until), func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if o.live[l.id] == l {
+				o.endIfRevoked(l)
+			}
+		})
+	}
+	l.carried = append(l.carried, c)
+}
+
+// Leave answers a use that waits. One that nobody waits for any more is forgotten.
+func (o *Outlet) Leave(a wire.Leave) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if answer, waits := o.wanted[a.Use]; waits {
+		answer <- a.Allow
+		delete(o.wanted, a.Use)
+	}
+}
+
+// consult waits for leave to send p's value on l, at most as long as a connection waits for a person.
+// It says why there is none, "" when there is.
+func (o *Outlet) consult(ctx context.Context, l *live, p *wire.Placeholder) string {
+	answer := make(chan bool, 1)
+	o.mu.Lock()
+	if o.closed || len(o.wanted) >= maxWaiting {
+		o.mu.Unlock()
+		return "Too many uses of secrets wait for leave already."
+	}
+	o.uses++
+	use := o.uses
+	o.wanted[use] = answer
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.wanted, use)
+	}()
+	o.Report(wire.Event{Wanted: &wire.SecretWanted{Use: use, Secret: p.Secret, Host: l.target().Host, Port: l.port, Connection: l.id}})
+	timer := time.NewTimer(o.wait)
+	defer timer.Stop()
+	select {
+	case allow := <-answer:
+		if allow {
+			return ""
+		}
+		return "Its use was not allowed."
+	case <-timer.C:
+		return "Nobody answered in time whether it may be used."
+	case <-ctx.Done():
+	case <-o.ctx.Done():
+	}
+	return "The request was given up while its use was asked about."
+}
+
+// sent reports a value before it leaves.
+func (o *Outlet) sent(l *live, u swap.Use) {
+	s := l.sees(u.Placeholder, u.Place)
+	s.Sent = true
+	o.Report(wire.Event{Secret: &s})
+}
+
+// stayed reports a sentinel that was not swapped.
+func (o *Outlet) stayed(l *live, one swap.Stay) {
+	s := l.sees(one.Placeholder, one.Place)
+	s.Why = one.Why
+	o.seen.add(s)
+}
+
+func (l *live) sees(p *wire.Placeholder, place sandbox.SecretPlace) wire.SecretSeen {
+	return wire.SecretSeen{Secret: p.Secret, Version: p.Version, Host: l.target().Host, Port: l.port, Connection: l.id, Place: place}
+}
+
+// seen reports sentinels that stayed; the same again and again is told once in a while.
+type seen struct {
+	report func(wire.SecretSeen)
+
+	mu   sync.Mutex // guards told
+	told map[wire.SecretSeen]time.Time
+}
+
+func (s *seen) add(one wire.SecretSeen) {
+	key, now := one, time.Now()
+	key.Connection = 0
+	s.mu.Lock()
+	if s.told == nil || len(s.told) >= maxKept {
+		s.told = map[wire.SecretSeen]time.Time{}
+	}
+	told := now.Sub(s.told[key]) < again
+	if !told {
+		s.told[key] = now
+	}
+	s.mu.Unlock()
+	if !told {
+		s.report(one)
+	}
+}
+
+// refuse answers a request that may not leave.
+func (o *Outlet) refuse(w http.ResponseWriter, l *live, uses []swap.Use, p *wire.Placeholder, why string) {
+	for _, u := range uses {
+		if u.Placeholder == p {
+			o.stayed(l, swap.Stay{Placeholder: p, Place: u.Place, Why: why})
+		}
+	}
+	http.Error(w, "garita: the request was not sent: the secret "+p.Secret+" may not be used now. "+why, http.StatusForbidden)
+}
