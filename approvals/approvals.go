@@ -65,12 +65,17 @@ type Call struct {
 	Tool      string                `json:"tool"`
 	Pin       sandbox.Digest        `json:"pin"`       // of the tool's definition; "" when the server never listed it
 	Arguments []byte                `json:"arguments"` // the bytes that will be sent; nil when there are none
-	Class     Class                 `json:"class"`
-	ClassWhy  string                `json:"class_why"`           // one sentence
-	Sensitive string                `json:"sensitive,omitempty"` // why a read shows what is not for everybody, one clause: "it returns environment variables"; "" when it does not
-	Profile   string                `json:"profile,omitempty"`   // the name of what we ship about the server, where it knows the tool
-	Sentence  string                `json:"sentence"`            // "change src/a.ts": the call as a person would tell it
-	At        time.Time             `json:"at"`
+	// Input is a modern client's answers to what the server asked in the middle of the call
+	// (inputResponses), State what the server gave along with its question (requestState): the bytes that
+	// will be sent beside the arguments, nil when there are none.
+	Input     []byte    `json:"input,omitempty"`
+	State     []byte    `json:"state,omitempty"`
+	Class     Class     `json:"class"`
+	ClassWhy  string    `json:"class_why"`           // one sentence
+	Sensitive string    `json:"sensitive,omitempty"` // why a read shows what is not for everybody, one clause: "it returns environment variables"; "" when it does not
+	Profile   string    `json:"profile,omitempty"`   // the name of what we ship about the server, where it knows the tool
+	Sentence  string    `json:"sentence"`            // "change src/a.ts": the call as a person would tell it
+	At        time.Time `json:"at"`
 	// Continues is the interrupted call that this one takes up: exactly the same call, let through
 	// before, with the client's answers to what the server asked in between. Set by the gateway alone.
 	Continues CallID `json:"continues,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -14,6 +15,14 @@ const largeArguments = 64 << 10
 // Risk says in a clause why arguments ask whatever the tool: they look like credentials, or are very
 // large; "" when nothing about them does.
 func Risk(arguments []byte) string { return risky(arguments) }
+
+// RiskOf is Risk of all that a call sends for its client: its arguments, and its answers to what the server asked.
+func RiskOf(c Call) string {
+	if risk := risky(c.Arguments); risk != "" {
+		return risk
+	}
+	return strings.Replace(risky(c.Input), "its arguments", "its answers to the server", 1)
+}
 
 // risky says why arguments ask whatever the tool, in a clause; "" when nothing about them does.
 func risky(arguments []byte) string {

@@ -25,6 +25,12 @@ func TestBindingTellsCallsApart(t *testing.T) {
 		"tool and pin in turn":   func(c *approvals.Call) { c.Tool, c.Pin = "sha256:pin", "read_file" },
 		"a client in the uid":    func(c *approvals.Call) { c.Principal = approvals.Principal{UID: 10, Client: "00claude"} },
 		"arguments in the pin":   func(c *approvals.Call) { c.Pin += `{"path":"a.txt"}`; c.Arguments = nil },
+		"an answer":              func(c *approvals.Call) { c.Input = []byte(`{"k":{"action":"accept"}}`) },
+		"another answer":         func(c *approvals.Call) { c.Input = []byte(`{"k":{"action":"decline"}}`) },
+		"an empty answer":        func(c *approvals.Call) { c.Input = []byte{} },
+		"a state":                func(c *approvals.Call) { c.State = []byte(`"s"`) },
+		"a state as an answer":   func(c *approvals.Call) { c.Input = []byte(`"s"`) },
+		"arguments as an answer": func(c *approvals.Call) { c.Arguments, c.Input = nil, c.Arguments },
 		"a zero byte in between": func(c *approvals.Call) { c.Server = "files\x00" },
 	} {
 		c := aRead()

@@ -30,6 +30,7 @@ const (
 	RuleSensitive = "default rule 9 (reads of secrets and of other people's data ask)"
 	RuleHeld      = "default rule 10 (tools nobody has reviewed are held back)"
 	RuleDoubt     = "default rule 12 (what an agent does after a result that reads like instructions asks)"
+	RuleInput     = "default rule 13 (answers to a question the server is not known to have asked ask)"
 	RuleNoPolicy  = "default rule 11 (with no policy that can be read, reads ask too)"
 	RuleObserved  = "default rule 13 (of a server that is observed, everything asks)"
 )
@@ -47,12 +48,12 @@ func Evaluate(c Call, s Standing, p Policy, g Grants, now time.Time) Decision {
 	if d, refused := refuse(c, s); refused {
 		return d
 	}
-	risk := risky(c.Arguments)
+	risk := RiskOf(c)
 	d, ruled := byPolicy(c, p, risk, now)
 	switch {
 	case d.Effect == Deny:
 		return d
-	case c.Continues != "" && s.Demoted == "":
+	case c.Continues != "" && s.Demoted == "" && risky(c.Input) == "":
 		return decide(c, Allow, RuleContinues, fmt.Sprintf("It takes up %s, with the answers to what the server asked.", c.Continues))
 	case !s.Observed.IsZero() && (!ruled || d.Effect == Allow):
 		d = decide(c, Ask, RuleObserved, fmt.Sprintf("%s is observed, so you are asked about all that it does.", c.Server))
@@ -61,6 +62,9 @@ func Evaluate(c Call, s Standing, p Policy, g Grants, now time.Time) Decision {
 	}
 	if c.Doubt != "" && c.Class != Read {
 		return doubted(c, d)
+	}
+	if c.Continues == "" && (c.Input != nil || c.State != nil) { // no rule or permission speaks of these
+		return decide(c, Ask, RuleInput, "It comes with answers to a question that the server is not known to have asked; they are shown with the call.")
 	}
 	if d.Effect == Ask && g != nil {
 		return byGrants(c, d, g.Cover(c, now), risk)

@@ -46,6 +46,13 @@ func TestEvaluate(t *testing.T) {
 		{"a read in a mode nobody knows", func(c *approvals.Call) { c.Mode = "wild" }, approvals.Standing{}, approvals.Ask, approvals.RuleDirect},
 		{"a read in a snapshot", func(c *approvals.Call) { c.Mode = sandbox.Snapshot }, approvals.Standing{}, approvals.Allow, approvals.RuleReads},
 		{"very large arguments", func(c *approvals.Call) { c.Arguments = []byte(`{"q":"` + strings.Repeat("x", 64<<10) + `"}`) }, approvals.Standing{}, approvals.Ask, approvals.RuleArguments},
+		{"a read that goes on with answers", func(c *approvals.Call) { c.Input, c.State, c.Continues = answers, []byte(`"s"`), "c1" }, approvals.Standing{}, approvals.Allow, approvals.RuleContinues},
+		{"a read with answers to nothing", func(c *approvals.Call) { c.Input = answers }, approvals.Standing{}, approvals.Ask, approvals.RuleInput},
+		{"a read with a state of nobody's", func(c *approvals.Call) { c.State = []byte(`"s"`) }, approvals.Standing{}, approvals.Ask, approvals.RuleInput},
+		{"a secret in the answers", func(c *approvals.Call) {
+			c.Input, c.Continues = []byte(`{"k":{"action":"accept","content":{"password":"hunter2x"}}}`), "c1"
+		}, approvals.Standing{}, approvals.Ask, approvals.RuleArguments},
+		{"a demoted read that goes on", func(c *approvals.Call) { c.Input, c.Continues = answers, "c1" }, approvals.Standing{Demoted: "it changed a.txt"}, approvals.Ask, approvals.RuleDemoted},
 		{"large arguments", func(c *approvals.Call) { c.Arguments = []byte(`{"q":"` + strings.Repeat("x", 63<<10) + `"}`) }, approvals.Standing{}, approvals.Allow, approvals.RuleReads},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -64,6 +71,27 @@ func TestEvaluate(t *testing.T) {
 		})
 	}
 }
+
+// answers are what a client says to a question that the server asked in the middle of a call.
+var answers = []byte(`{"k":{"action":"accept","content":{"name":"Ada"}}}`)
+
+// No rule and no permission speaks of answers to what nobody asked.
+func TestAnswersToNothingAreCoveredByNothing(t *testing.T) {
+	c := aRead()
+	c.Class, c.Input = approvals.Write, answers
+	permitted := covering{Grants: "g1", Words: "everything", Exact: true}
+	if d := approvals.Evaluate(c, approvals.Standing{}, approvals.Policy{}, permitted, time.Now()); d.Effect != approvals.Ask || d.Rule != approvals.RuleInput {
+		t.Errorf("got %s by %q, want ask by %q", d.Effect, d.Rule, approvals.RuleInput)
+	}
+	if d := approvals.Evaluate(c.Bare(), approvals.Standing{}, approvals.Policy{}, permitted, time.Now()); d.Effect != approvals.Allow {
+		t.Errorf("without them it is %s by %q", d.Effect, d.Rule)
+	}
+}
+
+// covering is a permission for everything.
+type covering approvals.Coverage
+
+func (c covering) Cover(approvals.Call, time.Time) approvals.Coverage { return approvals.Coverage(c) }
 
 // What looks like a credential is put together here so that no scanner takes this file for a leak.
 func TestCredentialsAsk(t *testing.T) {

@@ -40,7 +40,7 @@ func (d *Daemon) Call(ctx context.Context, id string) (api.Call, error) {
 		return api.Call{}, named(err, "call with the ID", id, "garita audit tail")
 	}
 	c := d.apiCall(r)
-	c.Arguments = arguments(r.Call)
+	c.Arguments, c.Input = arguments(r.Call), input(r.Call)
 	return c, nil
 }
 

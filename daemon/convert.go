@@ -96,7 +96,7 @@ func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before str
 	record := store.CallRecord{Call: r.Call, Decision: r.Why, Outcome: store.CallWaiting}
 	record.Decision.Request, record.Decision.Outcome, record.Decision.By = r.ID, r.Outcome, r.By
 	call := d.apiCall(record)
-	call.Arguments = arguments(r.Call)
+	call.Arguments, call.Input = arguments(r.Call), input(r.Call)
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
 		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call, !d.network(r.Call).Empty()), Diff: diff, Before: before,
@@ -113,7 +113,7 @@ func findings(c approvals.Call) []api.Finding {
 	out := []api.Finding{}
 	for _, f := range []api.Finding{
 		{Kind: "doubt", Text: c.Doubt},
-		{Kind: "arguments", Text: approvals.Risk(c.Arguments)},
+		{Kind: "arguments", Text: approvals.RiskOf(c)},
 		{Kind: "sensitive", Text: c.Sensitive},
 	} {
 		if f.Text != "" {
@@ -130,6 +130,23 @@ func arguments(c approvals.Call) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return json.RawMessage(c.Arguments)
+}
+
+// input is what goes along with the arguments in answer to the server's own question, as it is; nil for nothing.
+func input(c approvals.Call) json.RawMessage {
+	var members []string
+	for _, m := range []struct {
+		name  string
+		value []byte
+	}{{"inputResponses", c.Input}, {"requestState", c.State}} {
+		if m.value != nil {
+			members = append(members, fmt.Sprintf("%q:%s", m.name, m.value))
+		}
+	}
+	if members == nil {
+		return nil
+	}
+	return json.RawMessage("{" + strings.Join(members, ",") + "}")
 }
 
 // title is who wants what, in one sentence.

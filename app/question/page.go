@@ -150,6 +150,7 @@ func Of(a api.Approval, width int) []Line {
 	}
 	if a.Kind == "call" || a.Kind == "command" || a.Kind == "" {
 		p.arguments(a.Call.Arguments)
+		p.input(a.Call.Input)
 	}
 	p.reaches(a.Offers)
 	return p.lines
@@ -265,6 +266,20 @@ func (p *Page) arguments(raw []byte) {
 		return
 	}
 	p.section(fmt.Sprintf("Arguments, as they will be sent (%d bytes)", len(raw)))
+	p.object(raw)
+}
+
+// input adds the answers to what the server asked in the middle of the call.
+func (p *Page) input(raw []byte) {
+	if len(raw) == 0 {
+		return
+	}
+	p.section(fmt.Sprintf("Answers to what the server asked, as they will be sent (%d bytes)", len(raw)))
+	p.object(raw)
+}
+
+// object lays out a JSON object member by member.
+func (p *Page) object(raw []byte) {
 	members, ok := members(raw)
 	if !ok {
 		p.code(plainly, string(raw))

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 
@@ -19,6 +20,21 @@ func TestNothingForeignEndsWhatMustBeSeen(t *testing.T) {
 	a.Offers = nil
 	if at := Must(Of(a, 40)); at != len(Of(a, 40)) {
 		t.Errorf("without offers: line %d", at)
+	}
+}
+
+func TestAnswersToTheServerAreShown(t *testing.T) {
+	a := api.Approval{Title: "x", State: "pending", Kind: "call", Call: api.Call{
+		Tool: "t", Arguments: []byte(`{}`), Input: []byte(`{"inputResponses":{"who":{"content":{"name":"Ada"}}},"requestState":"s1"}`),
+	}}
+	var all strings.Builder
+	for _, l := range Of(a, 80) {
+		all.WriteString(l.Text + "\n")
+	}
+	for _, want := range []string{"Answers to what the server asked", "Ada", "s1"} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("no %q in\n%s", want, all.String())
+		}
 	}
 }
 

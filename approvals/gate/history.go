@@ -17,7 +17,7 @@ type history struct {
 const rememberedArguments = 64 << 10
 
 func (h *history) add(r approvals.Request) {
-	if len(r.Call.Arguments) > rememberedArguments {
+	if len(r.Call.Arguments)+len(r.Call.Input)+len(r.Call.State) > rememberedArguments {
 		return
 	}
 	h.last[h.next%remembered] = r

@@ -32,7 +32,7 @@ type question struct {
 // ask puts c to a person and waits.
 func (g *Gate) ask(ctx context.Context, c approvals.Call, why approvals.Decision) (approvals.Decision, error) {
 	asked := c
-	asked.Arguments = bytes.Clone(c.Arguments)
+	asked.Arguments, asked.Input, asked.State = bytes.Clone(c.Arguments), bytes.Clone(c.Input), bytes.Clone(c.State)
 	q := g.newQuestion(ctx, approvals.Request{Kind: c.Kind(), Binding: c.Binding(), Call: asked, Why: why})
 	defer q.cancel()
 

@@ -118,6 +118,8 @@ func again(p approvals.Policy, r Recorded) approvals.Decision {
 		c.Sensitive = orElse(c.Sensitive, "it was sensitive then")
 	case approvals.RuleArguments:
 		c.Arguments = risked(c.Arguments) // what was risky about them is redacted now
+	case approvals.RuleInput:
+		c.State = []byte(`""`) // which is not recorded
 	}
 	return approvals.Evaluate(c, standing, p, then{r.Decision.Grants}, c.At)
 }

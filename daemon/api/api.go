@@ -181,6 +181,7 @@ type Call struct {
 	Changes      []Change        `json:"changes"`
 	Findings     []string        `json:"findings"`
 	Arguments    json.RawMessage `json:"arguments,omitempty"` // redacted; only in GET /calls/{id}
+	Input        json.RawMessage `json:"input,omitempty"`     // likewise: its answers to what the server asked in the middle of the call (inputResponses, requestState)
 }
 
 // CallPage is a page of calls, newest first. Next is the `before` of the following page, "" at the end.

@@ -204,7 +204,7 @@ func TestAttackH15(t *testing.T) {
 		}
 	})
 	t.Run("attack_H15 a flood of notifications", func(t *testing.T) {
-		const many = 100_000
+		const many = 30_000
 		flood := newModelWorld(legacyModel(tools("read_a"), func(s *stub, m protocol.Message) {
 			for range many {
 				s.print(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
@@ -219,7 +219,7 @@ func TestAttackH15(t *testing.T) {
 			calm.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_a"}}`+"\n", i+1))
 		}
 		waitFor(t, func() bool { return len(answersTo(calm.client.seen(), "50")) == 1 })
-		waitFor(t, func() bool { return strings.Contains(flood.client.seen(), `"id":1,`) })
+		waitFor(t, func() bool { return strings.Contains(lastOf(flood.client.seen()), `"id":1,`) })
 		for _, w := range []*world{flood, calm} {
 			w.hangUp()
 			<-w.ended
@@ -238,14 +238,17 @@ func (s *side) written() int {
 
 func waitFor(t *testing.T, fact func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !fact(); <-tick.C {
+	for deadline := time.Now().Add(5 * time.Minute); !fact(); <-tick.C { // for a machine that is busy with much else
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain")
 		}
 	}
 }
+
+// lastOf is where the last answer stands; looking through all of a flood each time takes longer than the flood.
+func lastOf(seen string) string { return seen[max(0, len(seen)-4096):] }
 
 func TestAQuestionOutlivesItsCallAndIsClaimedOnce(t *testing.T) {
 	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"write_b","arguments":{"n":%d}}}` + "\n"
@@ -351,6 +354,29 @@ func TestAnInterruptedCallGoesOnWithoutAnotherQuestion(t *testing.T) {
 		seen := w.over(t)
 		if !strings.Contains(answersTo(seen, "1")[0], "input_required") || !strings.Contains(answersTo(seen, "2")[0], "complete") {
 			t.Errorf("the client saw %s", seen)
+		}
+	})
+	bubble(t, "its answers are part of what is judged and recorded", func(t *testing.T) {
+		g := &askingGate{answers: make(chan bool, 3)}
+		w := newModelWorld(do, "", func(o *Options) { o.Gate = g })
+		g.answers <- true
+		w.say(call(1, ""))
+		synctest.Wait()
+		w.say(call(2, answer))
+		synctest.Wait()
+		g.answers <- false
+		w.say(call(3, answer)) // nobody asked for these
+		synctest.Wait()
+		w.over(t)
+		if len(g.asked) != 2 {
+			t.Fatalf("asked %d times, want twice", len(g.asked))
+		}
+		c := g.asked[1]
+		if string(c.Input) != `{"k":{"action":"accept"}}` || string(c.State) != `"s1"` || c.Continues != "" {
+			t.Errorf("the second question is about %s with %s, continuing %q", c.Input, c.State, c.Continues)
+		}
+		if c.Binding() == g.asked[0].Binding() || c.Bare().Binding() != g.asked[0].Binding() {
+			t.Error("the answers are no part of what is approved")
 		}
 	})
 	bubble(t, "other arguments are asked about", func(t *testing.T) {

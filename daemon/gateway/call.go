@@ -78,7 +78,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	}
 	call := approvals.Call{
 		ID: newCallID(), Session: s.ID, Principal: s.Principal, Label: s.label(), Server: s.Server.Name, Spec: s.Spec,
-		Instance: s.link().runs(), Workspace: s.Workspace, Mode: s.mode(), Folders: s.Server.Spec.Folders, External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments,
+		Instance: s.link().runs(), Workspace: s.Workspace, Mode: s.mode(), Folders: s.Server.Spec.Folders, External: s.Server.Source.External(), Tool: tc.Name, Arguments: tc.Arguments, Input: tc.Input, State: tc.State,
 		Pin: t.pin, // none for a tool that was never listed: that is denied
 		At:  time.Now().UTC(), Traceparent: tc.Traceparent,
 	}
@@ -86,7 +86,7 @@ func (s *Session) describe(ctx context.Context, req protocol.Message) (approvals
 	call.Class, call.ClassWhy, call.Sensitive, call.Sentence = told.Class, told.Why, told.Sensitive, told.Sentence
 	call.Profile = told.Profile
 	call.Sentence = s.shortened(call.Sentence)
-	call.Continues = s.continues(call, req.Params)
+	call.Continues = s.continues(call)
 	call.Doubt = s.doubt().Why()
 	return call, nil
 }

@@ -28,9 +28,9 @@ type resumption struct {
 	until time.Time
 }
 
-// resumeKey names an interrupted call: exactly this call, and exactly this state.
-func resumeKey(binding sandbox.Digest, state jsontext.Value) string {
-	return string(binding) + "\x00" + protocol.Text(state)
+// resumeKey names an interrupted call: exactly this call, whatever has been answered so far, and exactly this state.
+func resumeKey(call approvals.Call, state jsontext.Value) string {
+	return string(call.Bare().Binding()) + "\x00" + protocol.Text(state)
 }
 
 // noteInterrupted remembers that a call which was let through has been interrupted by the server.
@@ -48,7 +48,7 @@ func (s *Session) noteInterrupted(call approvals.Call, result jsontext.Value) {
 		}
 	}
 	if len(s.resumed) < maxResumed {
-		s.resumed[resumeKey(call.Binding(), members["requestState"])] = resumption{call.ID, now.Add(resumable)}
+		s.resumed[resumeKey(call, members["requestState"])] = resumption{call.ID, now.Add(resumable)}
 	}
 }
 
@@ -57,14 +57,13 @@ const inputRequired = "input_required"
 
 // continues is the interrupted call that a call takes up, "" when it takes up none: then it is
 // judged like any other. Each interruption is taken up once.
-func (s *Session) continues(call approvals.Call, params jsontext.Value) approvals.CallID {
-	members, err := protocol.Members(params, "inputResponses", "requestState")
-	if err != nil || members["inputResponses"] == nil && members["requestState"] == nil {
+func (s *Session) continues(call approvals.Call) approvals.CallID {
+	if call.Input == nil && call.State == nil {
 		return ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := resumeKey(call.Binding(), members["requestState"])
+	key := resumeKey(call, call.State)
 	r, ok := s.resumed[key]
 	delete(s.resumed, key)
 	if !ok || time.Now().After(r.until) {

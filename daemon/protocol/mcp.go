@@ -27,17 +27,21 @@ const (
 type ToolCall struct {
 	Name          string
 	Arguments     jsontext.Value // the sender's bytes; nil when absent
+	Input         jsontext.Value // inputResponses, the sender's bytes; nil when absent
+	State         jsontext.Value // requestState, likewise
 	ProgressToken jsontext.Value // nil when absent
 	Traceparent   string         // the caller's span, as W3C Trace Context writes it; "" when there is none, or no such thing
 }
 
 // ParseToolCall reads the params of tools/call. The error is a *ParseError.
 func ParseToolCall(params jsontext.Value) (ToolCall, error) {
-	members, err := Members(params, "name", "arguments", "_meta", "task")
+	members, err := Members(params, "name", "arguments", "_meta", "task", "inputResponses", "requestState")
 	if err != nil {
 		return ToolCall{}, err
 	}
-	c := ToolCall{Name: Text(members["name"]), Arguments: members["arguments"]}
+	c := ToolCall{
+		Name: Text(members["name"]), Arguments: members["arguments"], Input: members["inputResponses"], State: members["requestState"],
+	}
 	if c.Name == "" {
 		return ToolCall{}, &ParseError{Code: CodeInvalidParams, Why: `tools/call has no "name"`}
 	}

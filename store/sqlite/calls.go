@@ -66,7 +66,7 @@ func (s *Store) decided(c approvals.Call, d approvals.Decision) (placed, jsontex
 		return placed{}, nil, err
 	}
 	body := join(wire, decision, nil)
-	if len(c.Arguments) > argumentsDecided {
+	if len(c.Arguments) > argumentsDecided || len(c.Input) > argumentsDecided {
 		wire = nil // the end keeps more of them
 	}
 	return placed{Event: about(c, store.CallDecided, body)}, wire, nil
@@ -323,7 +323,7 @@ func (s *Store) Call(ctx context.Context, id approvals.CallID) (store.CallRecord
 	r, live := s.live[id]
 	s.mu.Unlock()
 	if live {
-		r.Call.Arguments = s.arguments(r.Call.Arguments, argumentsFinished)
+		r.Call.Arguments, r.Call.Input = s.arguments(r.Call.Arguments, argumentsFinished), s.arguments(r.Call.Input, argumentsFinished)
 		return r.CallRecord, nil
 	}
 	return s.finishedCall(ctx, id)

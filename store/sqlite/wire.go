@@ -35,6 +35,7 @@ type wireCall struct {
 	Sentence      string                `json:"sentence,omitempty"`
 	Arguments     jsontext.Value        `json:"arguments,omitempty"` // redacted and bounded
 	ArgumentsSize int                   `json:"arguments_size"`      // bytes, as sent
+	Input         jsontext.Value        `json:"input,omitempty"`     // answers to the server's own question, redacted and bounded
 	Sensitive     string                `json:"sensitive,omitempty"`
 	External      bool                  `json:"external,omitempty"`
 	Traceparent   string                `json:"traceparent,omitempty"`
@@ -133,6 +134,7 @@ func (s *Store) toWire(c approvals.Call, limit int) wireCall {
 		Label: clip(c.Label), Server: c.Server, Spec: c.Spec, Instance: c.Instance, Workspace: c.Workspace,
 		Mode: c.Mode, Tool: clip(c.Tool), Pin: c.Pin, Class: c.Class, ClassWhy: clip(c.ClassWhy),
 		Sentence: s.text(c.Sentence), Arguments: s.arguments(c.Arguments, limit), ArgumentsSize: len(c.Arguments), Continues: c.Continues,
+		Input:     s.arguments(c.Input, limit),
 		Sensitive: clip(c.Sensitive), External: c.External, Traceparent: c.Traceparent,
 	}
 }
@@ -142,7 +144,7 @@ func (w wireCall) call() approvals.Call {
 		ID: w.ID, At: w.At, Session: w.Session, Principal: approvals.Principal{UID: w.UID, Client: w.Client, Token: w.Token},
 		Label: w.Label, Server: w.Server, Spec: w.Spec, Instance: w.Instance, Workspace: w.Workspace,
 		Mode: w.Mode, Tool: w.Tool, Pin: w.Pin, Class: w.Class, ClassWhy: w.ClassWhy,
-		Sentence: w.Sentence, Arguments: w.Arguments, Continues: w.Continues,
+		Sentence: w.Sentence, Arguments: w.Arguments, Continues: w.Continues, Input: w.Input,
 		Sensitive: w.Sensitive, External: w.External, Traceparent: w.Traceparent,
 	}
 }

@@ -236,6 +236,9 @@ func (c *cli) showCall(call api.Call) {
 	if len(call.Arguments) > 0 {
 		printTo(c.out, "\n%s\n%s\n", c.style.dim("arguments:"), indented(call.Arguments))
 	}
+	if len(call.Input) > 0 {
+		printTo(c.out, "\n%s\n%s\n", c.style.dim("answers to what the server asked:"), indented(call.Input))
+	}
 	if len(call.Changes) > 0 {
 		printTo(c.out, "\n")
 		c.showChanges(call.Changes)

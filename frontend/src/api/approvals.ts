@@ -11,6 +11,8 @@ export function useApprovals() {
 export interface WholeApproval {
   approval: Approval;
   raw: string | undefined;
+  /** And of its answers to what the server asked in the middle of the call. */
+  input: string | undefined;
 }
 
 export function useApproval(id: string | undefined) {
@@ -19,7 +21,7 @@ export function useApproval(id: string | undefined) {
     enabled: id !== undefined,
     queryFn: async (): Promise<WholeApproval> => {
       const { text, value } = await getText<Approval>(`/approvals/${encodeURIComponent(id ?? "")}`);
-      return { approval: value, raw: slice(text, ["call", "arguments"]) };
+      return { approval: value, raw: slice(text, ["call", "arguments"]), input: slice(text, ["call", "input"]) };
     },
   });
 }

@@ -60,6 +60,8 @@ function merge(newer: Call[], older: Call[]): Call[] {
 export interface WholeCall {
   call: Call;
   raw: string | undefined;
+  /** And of its answers to what the server asked in the middle of the call. */
+  input: string | undefined;
 }
 
 export function useCall(id: string | undefined) {
@@ -68,7 +70,7 @@ export function useCall(id: string | undefined) {
     enabled: id !== undefined,
     queryFn: async (): Promise<WholeCall> => {
       const { text, value } = await getText<Call>(`/calls/${encodeURIComponent(id ?? "")}`);
-      return { call: value, raw: slice(text, ["arguments"]) };
+      return { call: value, raw: slice(text, ["arguments"]), input: slice(text, ["input"]) };
     },
   });
 }

@@ -1257,6 +1257,7 @@ export interface components {
             error?: string;
             findings: string[];
             id: string;
+            input?: unknown;
             outcome: string;
             principal: string;
             reason: string;

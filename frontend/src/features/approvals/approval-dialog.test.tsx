@@ -64,6 +64,16 @@ describe("the approval dialog", () => {
     await expectAccessible();
   });
 
+  it("shows the answers to the server's own question that are sent along", async () => {
+    const input = { inputResponses: { who: { action: "accept", content: { name: "Ada" } } }, requestState: "s1" };
+    daemon.on(`GET /approvals/${write.id}`, { ...write, call: { ...write.call, input } });
+    await review(write.id);
+    const text = screen.getByRole("dialog").textContent;
+    expect(text).toContain("Answers to what the server asked");
+    expect(text).toContain("Ada");
+    expect(text).toContain("s1");
+  });
+
   it("rests the focus on Deny and arms after a moment, not before", async () => {
     await review(write.id);
     expect(document.activeElement).toBe(deny());

@@ -42,7 +42,7 @@ export function ApprovalDialog({ id, close }: { id: string; close: () => void })
       {approval && found.data && (
         <>
           <Watched note={note}>
-            <Question approval={approval} raw={found.data.raw} unfolded={unfolded} unfold={setUnfolded}>
+            <Question approval={approval} raw={found.data.raw} input={found.data.input} unfolded={unfolded} unfold={setUnfolded}>
               <ScopeChoice scope={scope} offers={offers} disabled={!open} once={approval.call.tool ? "call" : "other"} />
             </Question>
           </Watched>

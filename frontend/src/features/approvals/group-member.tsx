@@ -54,7 +54,7 @@ function Whole({ id }: { id: string }) {
   return (
     <div className="flex flex-col gap-3 px-[22px] pt-1 pb-3 no-underline">
       <Findings findings={found.data.approval.findings ?? []} />
-      <Subject approval={found.data.approval} raw={found.data.raw} unfolded={false} />
+      <Subject approval={found.data.approval} raw={found.data.raw} input={found.data.input} unfolded={false} />
     </div>
   );
 }

@@ -12,6 +12,7 @@ import { Subject } from "./subject";
 interface Props {
   approval: Approval;
   raw: string | undefined;
+  input: string | undefined;
   unfolded: boolean;
   unfold: (open: boolean) => void;
   /** How far a yes reaches; the last that is asked. */
@@ -27,7 +28,7 @@ const headings: Record<string, Key> = {
 };
 
 /** Question is everything a person needs to know before answering, in the order it is asked. */
-export function Question({ approval, raw, unfolded, unfold, children }: Props) {
+export function Question({ approval, raw, input, unfolded, unfold, children }: Props) {
   const t = useT();
   const { call, diff } = approval;
   const label = t(diff ? "approval.changes" : (headings[approval.kind] ?? "approval.heading.call"));
@@ -72,7 +73,7 @@ export function Question({ approval, raw, unfolded, unfold, children }: Props) {
           }
         >
           <div className="flex flex-col gap-3">
-            <Subject approval={approval} raw={raw} unfolded={unfolded} />
+            <Subject approval={approval} raw={raw} input={input} unfolded={unfolded} />
           </div>
         </Section>
       </Scroll>

@@ -18,21 +18,34 @@ import { Sentence } from "@/ui/sentence";
 interface Props {
   approval: Approval;
   raw: string | undefined;
+  /** Answers to what the server asked in the middle of the call, which are sent along. */
+  input: string | undefined;
   unfolded: boolean;
 }
 
 /** Subject is what a yes would let happen, whole, by the kind of question. */
-export function Subject({ approval, raw, unfolded }: Props) {
+export function Subject({ approval, raw, input, unfolded }: Props) {
+  const t = useT();
   if (approval.tool) return <ToolSubject tool={approval.tool} />;
   if (approval.apply) return <ApplySubject approval={approval} />;
   if (approval.network) return <NetworkSubject server={approval.call.server} network={approval.network} />;
   if (approval.install) return <InstallSubject install={approval.install} />;
   if (approval.secret) return <SecretSubject secret={approval.secret} />;
-  return <CallSubject approval={approval} raw={raw} unfolded={unfolded} />;
+  return (
+    <>
+      <CallSubject approval={approval} raw={raw} unfolded={unfolded} />
+      {input && (
+        <>
+          <p className="m-0 text-sm text-ink3">{t("call.input")}</p>
+          <Arguments raw={input} />
+        </>
+      )}
+    </>
+  );
 }
 
 /** CallSubject: a foreseen change as a diff, and every argument that the diff does not show. */
-function CallSubject({ approval: { diff }, raw, unfolded }: Props) {
+function CallSubject({ approval: { diff }, raw, unfolded }: Omit<Props, "input">) {
   const t = useT();
   if (!raw || raw.replace(/\s/g, "") === "{}") return <p className="m-0 text-ink3">{t("call.arguments.none")}</p>;
   if (!diff) return <Arguments raw={raw} />;

@@ -32,7 +32,7 @@ export function CallPanel({ id, close }: { id: string; close: () => void }) {
   );
 }
 
-function Whole({ whole: { call, raw } }: { whole: WholeCall }) {
+function Whole({ whole: { call, raw, input } }: { whole: WholeCall }) {
   const t = useT();
   const locale = useLocale();
   const { tone, word } = told(call);
@@ -117,6 +117,11 @@ function Whole({ whole: { call, raw } }: { whole: WholeCall }) {
       <Section label={t("call.arguments")} beside={raw && <span>{t("call.arguments.redacted")}</span>}>
         {raw ? <Arguments raw={raw} /> : <p className="m-0 text-ink2">{t("call.arguments.none")}</p>}
       </Section>
+      {input && (
+        <Section label={t("call.input")}>
+          <Arguments raw={input} />
+        </Section>
+      )}
       <Section>
         <Facts
           facts={[

@@ -146,6 +146,7 @@ export const en = {
   "call.arguments": "Arguments",
   "call.arguments.none": "It was called without arguments.",
   "call.arguments.redacted": "as recorded, secrets removed",
+  "call.input": "Answers to what the server asked",
   "call.session": "Session",
   "call.sandbox": "Sandbox",
   "call.id": "Call",

@@ -148,6 +148,7 @@ export const es: Record<keyof typeof en, string> = {
   "call.arguments": "Argumentos",
   "call.arguments.none": "Se llamó sin argumentos.",
   "call.arguments.redacted": "como se registraron, sin secretos",
+  "call.input": "Respuestas a lo que preguntó el servidor",
   "call.session": "Sesión",
   "call.sandbox": "Sandbox",
   "call.id": "Llamada",
