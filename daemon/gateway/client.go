@@ -154,7 +154,10 @@ func (s *Session) serve(ctx context.Context, m protocol.Message, to reply) {
 		s.startCall(ctx, m, to)
 	case m.Method == protocol.MethodPing && s.busy():
 		to(protocol.NewResult(m.ID, jsontext.Value(`{}`))) // the server may be deaf while it works, and is not dead
+	case s.beyond(m.Method):
+		to(protocol.NewError(m.ID, protocol.CodeNoMethod, wordsLimited))
 	default:
+		m = s.narrowed(m)
 		if why := s.withheldItem(m); why != "" {
 			to(protocol.NewError(m.ID, protocol.CodeInvalidParams, why))
 			return

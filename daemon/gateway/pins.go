@@ -138,6 +138,7 @@ func itemOf(d protocol.ToolDefinition) approvals.Item {
 // introduced is what a server says of itself when it is met, without the instructions where those are
 // held back. method is what it answers.
 func (s *Session) introduced(method string, m protocol.Message) protocol.Message {
+	m = s.offers(m)
 	members, err := protocol.Members(m.Result)
 	if s.Pins == nil || m.Result == nil || err != nil {
 		return m

@@ -200,7 +200,7 @@ func (s *Session) serverNotifies(ctx context.Context, way *link, m protocol.Mess
 	default:
 		m = s.renamed(way, m)
 	}
-	if m.Raw != nil {
+	if m.Raw != nil && !s.hidden(m.Method) {
 		s.say(s.passed(m.Method, m).Raw)
 	}
 }

@@ -26,7 +26,7 @@ func (c *cli) tokenCreateCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&n.Name, "name", "", "what it is for, for you")
 	cmd.Flags().StringArrayVar(&n.Servers, "server", nil, "`SERVER` it opens; may be given again")
-	cmd.Flags().StringArrayVar(&n.Tools, "tool", nil, "`PATTERN` of the tools it sees, such as 'read_*'; may be given again; all without it")
+	cmd.Flags().StringArrayVar(&n.Tools, "tool", nil, "`PATTERN` of the tools it sees, such as 'read_*', and nothing but tools then; may be given again; everything without it")
 	cmd.Flags().StringVar(&expires, "expires", "", "how `LONG` it is good for: 30d, 12h; for ever without it")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
