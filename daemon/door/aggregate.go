@@ -167,6 +167,9 @@ func (x *all) handle(m protocol.Message) (jsontext.Value, error) {
 	case "completion/complete":
 		return x.complete(m)
 	}
+	if isTask(m.Method) {
+		return nil, &protocol.ParseError{Code: protocol.CodeNoMethod, Why: noTasks}
+	}
 	return nil, &protocol.ParseError{Code: protocol.CodeNoMethod, Why: "no such method for all servers together: " + m.Method}
 }
 

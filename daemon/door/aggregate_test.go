@@ -184,6 +184,36 @@ func TestASubscriptionAtAllServers(t *testing.T) {
 	}
 }
 
+// What comes before all servers have acknowledged is kept in bounds, and nothing of it is lost.
+func TestAFloodBeforeTheAcknowledgment(t *testing.T) {
+	const many = 3 * maxEarly
+	f := one(nil)
+	f.reach["tok1"] = []string{"loud", "mute"}
+	loud, mute := newStub(), newStub()
+	mute.answers["subscriptions/listen"] = func(Client, protocol.Message) {}
+	loud.answers["subscriptions/listen"] = func(c Client, m protocol.Message) {
+		about := fmt.Sprintf(`"_meta":{%q:%s}`, protocol.MetaSubscription, m.ID)
+		_ = c.Write(protocol.NewNotification("notifications/subscriptions/acknowledged", fmt.Appendf(nil, `{%s,"notifications":{"resourceSubscriptions":["a:"]}}`, about)))
+		for n := range many {
+			_ = c.Write(protocol.NewNotification("notifications/resources/updated", fmt.Appendf(nil, `{%s,"uri":"a:%d"}`, about, n)))
+		}
+	}
+	f.servers = map[string]func(context.Context, Access, Client) error{"loud": loud.serve, "mute": mute.serve}
+	_, url := open(t, Options{Backend: f})
+	c := &client{t: t, url: url + "/mcp", token: "secret"}
+	resp := c.ask(t.Context(), http.MethodPost, modernBody(`"s"`, "subscriptions/listen", `"notifications":{"resourceSubscriptions":["a:"]}`), modern("subscriptions/listen", "")...)
+	stream := events(resp.Body)
+	if m, err := stream.next(); err != nil || m.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(m.Params), `"a:"`) {
+		t.Fatalf("got %s %v", m.Raw, err)
+	}
+	for n := range many {
+		m, err := stream.next()
+		if want := fmt.Sprintf(`"a:%d"`, n); err != nil || valueAt(m.Params, "uri") != want || valueAt(m.Params, "_meta", protocol.MetaSubscription) != `"s"` {
+			t.Fatalf("got %s %v, want %s", m.Raw, err, want)
+		}
+	}
+}
+
 func TestAServerThatIsSlowToStartComesLate(t *testing.T) {
 	f := one(nil)
 	f.reach["tok1"] = []string{"quick", "slow"}

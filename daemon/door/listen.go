@@ -20,12 +20,19 @@ type listening struct {
 	of    int              // servers
 	all   chan struct{}    // closed when all were heard
 	acked bool             // the client was told
+	ended bool             // and that it is over
 	about jsontext.Value   // what they acknowledged
 	queue [][]byte         // what came before that
+	held  int              // bytes of it
 }
 
-// ackTime bounds how long a server may keep a subscription from being acknowledged.
-const ackTime = 10 * time.Second
+const (
+	// ackTime bounds how long a server may keep a subscription from being acknowledged.
+	ackTime = 10 * time.Second
+	// maxEarly bounds what is kept until then, in messages, and maxEarlyBytes in bytes: what comes beyond
+	// is not waited with, and the client is told what has been acknowledged so far.
+	maxEarly, maxEarlyBytes = 256, 1 << 20
+)
 
 // listen subscribes at all servers.
 func (x *all) listen(m protocol.Message) error {
@@ -69,10 +76,12 @@ func (x *all) subscribed(r *run, m protocol.Message, id jsontext.Value) {
 		l.hear(f)
 		return
 	}
-	if !l.acked {
+	if !l.acked && len(l.queue) < maxEarly && l.held+len(m.Raw) <= maxEarlyBytes {
 		l.queue = append(l.queue, m.Raw)
+		l.held += len(m.Raw)
 		return
 	}
+	l.tell(x)
 	x.write(m.Raw)
 }
 
@@ -92,16 +101,24 @@ func (l *listening) hear(f *flight) {
 func (l *listening) acknowledge(x *all) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.tell(x)
+	if l.open == 0 {
+		l.end(x)
+	}
+}
+
+// tell is the acknowledgment and what waited for it, once. l.mu is held.
+func (l *listening) tell(x *all) {
+	if l.acked {
+		return
+	}
 	l.acked = true
 	x.write(protocol.NewNotification("notifications/subscriptions/acknowledged", fmt.Appendf(nil,
 		`{"_meta":{%q:%s},"notifications":%s}`, protocol.MetaSubscription, l.id, merge(l.about, jsontext.Value("{}")))))
 	for _, raw := range l.queue {
 		x.write(raw)
 	}
-	l.queue = nil
-	if l.open == 0 {
-		l.end(x)
-	}
+	l.queue, l.held = nil, 0
 }
 
 // over is called when the subscription at one server has ended; the last one ends it all.
@@ -114,6 +131,11 @@ func (l *listening) over(x *all, f *flight) {
 	}
 }
 
+// end tells the client that it is over, once. l.mu is held.
 func (l *listening) end(x *all) {
+	if l.ended {
+		return
+	}
+	l.ended = true
 	x.write(protocol.NewResult(l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, protocol.MetaSubscription, l.id)))
 }

@@ -32,7 +32,7 @@ func (x *all) fromClient(m protocol.Message) {
 	switch m.Kind {
 	case protocol.Request:
 		x.begin(m.ID)
-		x.runs.Go(func() { x.request(m) })
+		x.runs.Go(func() { x.request(withoutTasks(m)) })
 	case protocol.Response:
 		x.answered(m)
 	case protocol.Notification:
