@@ -46,6 +46,7 @@ type engine struct {
 	wall    *client.Wall
 	err     error
 	ready   chan struct{}             // closed while there is an engine, or it has failed
+	another chan struct{}             // closed and replaced when the wall is another one
 	images  map[string]sandbox.Digest // by reference
 	young   []string                  // "name@version"s that a person allows whatever their age
 }
@@ -57,7 +58,7 @@ type engineState struct {
 }
 
 func newEngine(config client.Config, home string, log *slog.Logger, changed func()) *engine {
-	return &engine{config: config, home: home, log: log, changed: changed, ready: make(chan struct{}), images: map[string]sandbox.Digest{}}
+	return &engine{config: config, home: home, log: log, changed: changed, ready: make(chan struct{}), another: make(chan struct{}), images: map[string]sandbox.Digest{}}
 }
 
 // Run starts the children, and again when one has died, until ctx ends. Then it ends them.
@@ -97,8 +98,8 @@ func (e *engine) once(ctx context.Context) error {
 	}
 	defer e.ending.Wait()
 	defer running.Close()
+	e.set(running, wall, nil)
 	for {
-		e.set(running, wall, nil)
 		select {
 		case <-running.Done():
 			err = fmt.Errorf("garita-engine has died: %w", orUnknown(running.Err()))
@@ -108,6 +109,7 @@ func (e *engine) once(ctx context.Context) error {
 			if wall, err = e.anotherWall(ctx, wall); err != nil {
 				return err
 			}
+			e.set(running, wall, nil) // first: who starts now uses this one
 			e.ways.reconnect(ctx, running, wall)
 		case <-ctx.Done():
 			return nil
@@ -140,6 +142,10 @@ func orUnknown(err error) error {
 
 func (e *engine) set(running *client.Engine, wall *client.Wall, err error) {
 	e.mu.Lock()
+	if e.wall != wall {
+		close(e.another)
+		e.another = make(chan struct{})
+	}
 	e.current, e.wall, e.err = running, wall, err
 	select {
 	case <-e.ready:
@@ -183,29 +189,70 @@ func (e *engine) state() engineState {
 	return engineState{name: engineStarting}
 }
 
-// Start implements sandbox.Runtime.
+// Start implements sandbox.Runtime. A wall that dies in the middle of it costs the start time, and
+// nothing else.
 func (e *engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
+	i, wall, err := e.start(ctx, l, io)
+	if err != nil && wall != nil && e.crashed(ctx, wall) {
+		i, _, err = e.start(ctx, l, io)
+	}
+	return i, err
+}
+
+// start starts a sandbox by the wall of this moment, which is returned where it has to do with it.
+func (e *engine) start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, *client.Wall, error) {
 	running, wall, err := e.get(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if l.Network.Empty() {
-		return running.Start(ctx, l, io)
+		i, err := running.Start(ctx, l, io)
+		return i, nil, err
 	}
 	way, err := e.ways.begin(ctx, wall, l)
 	if err != nil {
-		return nil, err
+		return nil, wall, err
 	}
-	i, err := running.StartNetworked(ctx, l, io, way.current().File)
+	i, err := way.start(func(network *os.File) (sandbox.Instance, error) { return running.StartNetworked(ctx, l, io, network) })
 	if err != nil {
 		way.close()
-		return nil, err
+		return nil, wall, err
 	}
 	e.ending.Go(func() {
 		defer way.close()
 		_, _ = i.Wait(context.Background()) // it ends with the engine at the latest
 	})
-	return i, nil
+	return i, wall, nil
+}
+
+// crashTime is how long the end of a process may take to be known, and anotherTime its successor.
+const (
+	crashTime   = 200 * time.Millisecond
+	anotherTime = 5 * time.Second
+)
+
+// crashed says that wall has died, and returns once there is another one.
+func (e *engine) crashed(ctx context.Context, wall *client.Wall) bool {
+	select {
+	case <-wall.Done():
+	case <-time.After(crashTime):
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, anotherTime)
+	defer cancel()
+	for {
+		e.mu.Lock()
+		now, another := e.wall, e.another
+		e.mu.Unlock()
+		if now != wall {
+			return now != nil
+		}
+		select {
+		case <-another:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // Install implements sandbox.Installer: the engine installs in a sandbox whose only neighbor is

@@ -1,11 +1,16 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/grants"
@@ -48,6 +53,9 @@ type way struct {
 	told    chan struct{}  // closed when nothing more is told
 	written sync.WaitGroup // for the last of events
 
+	wiring sync.Mutex   // held while a life of the wall is joined to the sandbox; guards wall
+	wall   *client.Wall // that it goes by
+
 	mu      sync.Mutex // guards the fields below
 	out     *client.WayOut
 	names   []client.GivenName
@@ -84,27 +92,53 @@ func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (
 	}
 	w.mu.Unlock()
 	one.written.Go(one.write)
-	if err := one.connect(ctx, wall); err != nil {
-		close(one.told)
+	if err := one.open(ctx, wall); err != nil {
 		return nil, fmt.Errorf("open a way out for %s: %w", l.Server, err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.open[l.ID] = one
 	return one, nil
 }
 
-// connect opens the way by one life of the wall.
+// open opens the way for the first time. What is listed before the wall dies is given to the next one.
+func (o *way) open(ctx context.Context, wall *client.Wall) error {
+	o.wiring.Lock()
+	defer o.wiring.Unlock()
+	if err := o.connect(ctx, wall); err != nil {
+		close(o.told)
+		return err
+	}
+	o.all.mu.Lock()
+	o.all.open[o.launch.ID] = o
+	o.all.mu.Unlock()
+	select {
+	case <-wall.Done():
+		o.close()
+		return fmt.Errorf("the wall has crashed: %w", errdefs.ErrUnavailable)
+	default:
+		return nil
+	}
+}
+
+// start starts the sandbox behind the way; another wall waits until it runs.
+func (o *way) start(start func(network *os.File) (sandbox.Instance, error)) (sandbox.Instance, error) {
+	o.wiring.Lock()
+	defer o.wiring.Unlock()
+	return start(o.current().File)
+}
+
+// connect opens the way by one life of the wall. o.wiring is held.
 func (o *way) connect(ctx context.Context, wall *client.Wall) error {
 	o.mu.Lock()
 	names := slices.Clone(o.names)
 	o.mu.Unlock()
+	authority, placeholders := o.all.d.secrets.placeholders(o.launch.ID)
 	out, err := wall.OpenWayOut(ctx, client.Sandbox{
 		ID: o.launch.ID, Rules: o.rules(), Names: names, WaitMS: wallWait.Milliseconds(), Closed: o.all.d.ownPorts(), Host: o.all.host,
+		Authority: authority, Placeholders: placeholders,
 	}, o.see)
 	if err != nil {
 		return err
 	}
+	o.wall = wall
 	if old := o.take(out); old != nil {
 		return old.Close()
 	}
@@ -121,8 +155,19 @@ func (o *way) take(out *client.WayOut) (old *client.WayOut) {
 		return out
 	default:
 	}
-	old, o.out, o.live = o.out, out, map[uint64]sandbox.Connection{}
+	old, o.out = o.out, out
 	return old
+}
+
+// lost records the end of the connections that a dead wall had.
+func (o *way) lost() {
+	o.mu.Lock()
+	had := slices.SortedFunc(maps.Values(o.live), func(a, b sandbox.Connection) int { return cmp.Compare(a.ID, b.ID) })
+	o.mu.Unlock()
+	for _, c := range had {
+		c.Why = "the wall crashed; what passed is not known"
+		o.ended(c)
+	}
 }
 
 // close ends the way, once its sandbox has ended.
@@ -149,13 +194,32 @@ func (o *way) current() *client.WayOut {
 // reconnect gives every running sandbox to a new life of the wall.
 func (w *ways) reconnect(ctx context.Context, running *client.Engine, wall *client.Wall) {
 	for _, o := range w.all() {
-		err := o.connect(ctx, wall)
-		if err == nil {
-			err = running.Reconnect(ctx, o.launch.ID, o.current().File)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := o.rejoin(ctx, running, wall); err != nil && ctx.Err() == nil && !o.closed() {
 			w.d.log.Error("a sandbox has lost its network", "server", o.launch.Server, "err", err)
 		}
+	}
+}
+
+func (o *way) rejoin(ctx context.Context, running *client.Engine, wall *client.Wall) error {
+	o.wiring.Lock()
+	defer o.wiring.Unlock()
+	if o.closed() || o.wall == wall {
+		return nil
+	}
+	_ = o.current().Close() // its last words come first: the next wall counts connections anew
+	o.lost()
+	if err := o.connect(ctx, wall); err != nil {
+		return err
+	}
+	return running.Reconnect(ctx, o.launch.ID, o.current().File)
+}
+
+func (o *way) closed() bool {
+	select {
+	case <-o.over:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -189,7 +253,7 @@ func (w *ways) refresh(ctx context.Context) {
 func (o *way) rules() sandbox.Allowlist {
 	l := o.launch.Network
 	if s, ok := o.all.d.config.Server(o.launch.Server); ok {
-		l = s.Spec.Network
+		l = o.all.d.reach(s)
 		l.Localhost, l.HostPorts = o.launch.Network.Localhost, slices.Clone(l.HostPorts)
 	}
 	l.Endpoints = slices.Clone(l.Endpoints)
@@ -229,6 +293,10 @@ func (o *way) see(e client.NetworkEvent) {
 		o.denied(*e.Denied)
 	case e.Asked != nil:
 		o.ask(*e.Asked)
+	case e.Wanted != nil:
+		o.all.d.secrets.wanted(o, *e.Wanted)
+	case e.Secret != nil:
+		o.all.d.secrets.seen(o, *e.Secret)
 	case e.Failed != "":
 		o.all.d.log.Error("a sandbox's network has failed", "server", o.launch.Server, "err", e.Failed)
 	}
