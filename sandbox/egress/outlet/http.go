@@ -37,7 +37,7 @@ func (o *Outlet) serve(l *live, conn net.Conn, closed <-chan struct{}, upstream 
 		FlushInterval:  -1,
 		ErrorLog:       silent,
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, err error) { o.failed(w, l, err) },
-		ModifyResponse: readable,
+		ModifyResponse: func(resp *http.Response) error { return o.readable(l, resp) },
 	}
 	srv := &http.Server{
 		Handler:           o.onlyFor(l, o.swapping(l, proxy)),

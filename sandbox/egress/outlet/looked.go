@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/garita-dev/garita/sandbox/egress/scan"
+	"github.com/garita-dev/garita/sandbox/egress/swap"
 )
 
 // askForPlain makes a host answer in a way that can be looked into.
@@ -30,10 +31,24 @@ func (e *errCoded) Error() string {
 	return fmt.Sprintf("it answered in the coding %q, which was not asked for and is not looked into", bounded(e.coding))
 }
 
-// readable makes an answer one that can be looked into, where it was asked to be: gzip is decoded, other
-// codings are refused.
-func readable(resp *http.Response) error {
-	if resp.Request.Header.Get("Accept-Encoding") != "identity" || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+// looksInto says whether what comes back on l is looked into.
+func (o *Outlet) looksInto(l *live, set *swap.Set) bool {
+	return l.opened || set.Opens(l.target(), time.Now())
+}
+
+// readable makes an answer one that can be looked into: gzip is decoded, other codings are refused.
+func (o *Outlet) readable(l *live, resp *http.Response) error {
+	if len(resp.Trailer) > 0 {
+		resp.Header.Del("Content-Length") // HTTP/2 has both, HTTP/1.1 has not
+	}
+	set := o.placeholders()
+	switch {
+	case !o.looksInto(l, set):
+		return nil
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		replaceHeaders(resp.Header, set.Values()) // they do not pass a ResponseWriter
+		return nil
+	case resp.Body == nil, resp.Body == http.NoBody:
 		return nil
 	}
 	switch coding := strings.ToLower(strings.Join(resp.Header.Values("Content-Encoding"), ",")); coding {
@@ -99,20 +114,19 @@ func newLooked(w http.ResponseWriter, s *scan.Scanner) *looked {
 func (l *looked) WriteHeader(code int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.headers()
+	replaceHeaders(l.Header(), l.scanner)
 	l.ResponseWriter.WriteHeader(code)
 }
 
-// headers replaces in whatever headers are set.
-func (l *looked) headers() {
-	h := l.Header()
+// replaceHeaders replaces values in h; a header whose name holds one is left out.
+func replaceHeaders(h http.Header, s *scan.Scanner) {
 	for name, values := range h {
-		if l.scanner.Contains(name) {
+		if s.Contains(name) {
 			delete(h, name)
 			continue
 		}
 		for i, text := range values {
-			if after := l.scanner.String(text); after != text {
+			if after := s.String(text); after != text {
 				values = slices.Clone(values)
 				values[i] = after
 				h[name] = values
@@ -164,7 +178,7 @@ func (l *looked) finish() {
 		l.timer.Stop()
 	}
 	_ = l.filter.Close()
-	l.headers()
+	replaceHeaders(l.Header(), l.scanner)
 }
 
 // Unwrap is for http.ResponseController.
@@ -174,7 +188,6 @@ func (l *looked) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 func (l *looked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.headers()
 	conn, rw, err := http.NewResponseController(l.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err

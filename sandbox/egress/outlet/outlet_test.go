@@ -79,10 +79,10 @@ type stage struct {
 	changed chan struct{}
 }
 
-func newStage(t *testing.T, rules sandbox.Allowlist, server string) *stage {
+func newStage(t *testing.T, rules sandbox.Allowlist, server string, change ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, server: server, changed: make(chan struct{}), lookup: &lookup{names: map[string][]string{}}}
-	s.Outlet = New(Options{
+	o := Options{
 		Sandbox:  wire.Sandbox{ID: "i1", Rules: rules, WaitMS: 200},
 		Resolver: s.lookup,
 		Report: func(e wire.Event) {
@@ -100,7 +100,11 @@ func newStage(t *testing.T, rules sandbox.Allowlist, server string) *stage {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", s.server)
 		},
 		Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, do := range change {
+		do(&o)
+	}
+	s.Outlet = New(o)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -23,7 +23,7 @@ func (o *Outlet) swapping(l *live, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if l.opened || set.Opens(l.target(), time.Now()) {
+		if o.looksInto(l, set) {
 			askForPlain(r)
 			looked := newLooked(w, set.Values())
 			defer looked.finish()
