@@ -2,7 +2,7 @@
 //
 //   --port N      where to listen on loopback (7170; 0 takes a free one)
 //   --socket P    also a unix socket, for the window
-//   --scene S     many (default) | one | empty | hostile | group | tool | dialogs | broken
+//   --scene S     many (default) | one | empty | hostile | group | tool | wall | dialogs | broken
 //   --quiet       no new calls by themselves
 //
 // It serves dist/ too, with the content policy of the real daemon. Nothing here guards anything:
@@ -67,6 +67,7 @@ function makeWorld(scene, still) {
     grants: read("grants.json"),
     policy: read("policy.json"),
     pins: read("pins.json"),
+    networks: read("network.json"),
     groups: [],
     expired: [],
   };
@@ -78,13 +79,66 @@ function makeWorld(scene, still) {
   if (scene === "dialogs") w.approvals = Object.values(dialogs());
   if (scene === "tool") w.approvals = [read("approval-tool.json")];
   if (scene === "group") gather(w);
+  if (scene === "wall") w.approvals = [atTheWall(w)];
   if (scene === "one") for (const k of ["calls", "approvals", "servers", "workspaces", "audit"]) w[k] = w[k].slice(0, 1);
   if (scene === "hostile") {
     const hostile = read("approval-hostile.json");
     w.approvals = [hostile];
     w.calls = [{ ...hostile.call, arguments: undefined }, ...w.calls.slice(2)];
+    w.networks = [hostileNetwork()];
   }
   return still ? w : moved(w);
+}
+
+/** atTheWall is a question about a host, asked while its connection waits. */
+function atTheWall(w) {
+  const asked = read("approval-tool.json");
+  const call = w.calls.find((c) => c.server === "git");
+  return {
+    ...asked,
+    id: "r5e1d0c7d9e2f46588aa01b2c3d4e5f77",
+    kind: "network",
+    tool: undefined,
+    title: "git wants to reach registry.npmjs.org",
+    object: "registry.npmjs.org:443",
+    stays: "The connection waits at the wall; nothing was looked up yet.",
+    findings: [],
+    before: "",
+    network: { hosts: ["registry.npmjs.org:443"], call: call.id, after: false },
+    call: {
+      ...asked.call,
+      rule: "the wall",
+      reason: "registry.npmjs.org:443 is not in git's list of hosts; it was asked for in a call.",
+      class_why: "",
+      server: "git",
+      tool: "",
+      class: "write",
+      sentence: "reach registry.npmjs.org:443",
+      agent: call.agent,
+    },
+  };
+}
+
+/** hostileNetwork is what a server tries whose host names are written to deceive who reads them. */
+function hostileNetwork() {
+  const at = { first: "2026-11-29T13:12:40Z", last: "2026-11-29T14:02:31Z", count: 4 };
+  const hosts = [
+    "api.github.com.\u202emoc.live\u2066",
+    "api.g\u0456thub.com",
+    "allow\u200bed.example \u2713 allowed",
+    `${"a".repeat(60)}.${"b".repeat(60)}.${"secret-".repeat(9)}.example`,
+    "<img src=x onerror=alert(1)>.example",
+    "\u001b[2J\u001b[1;1Hrm.example",
+  ];
+  const tried = hosts.map((host) => ({
+    kind: "name",
+    host,
+    port: 443,
+    why: `${host} is not in this server's list of hosts.`,
+    ...at,
+  }));
+  tried[3].propose = `${hosts[3]}:443`;
+  return { server: "git", allow: [], lan: [], host_ports: [], public_web: false, ask: true, granted: [], live: [], tried };
 }
 
 /** dialogs are the questions about twenty real calls, by their names. */
@@ -152,10 +206,13 @@ function route(world, method, url, body) {
         ? world.log
         : verb === "pins"
           ? { ...world.pins, server: name }
-          : name
-            ? world.servers.find((s) => s.name === name)
-            : world.servers,
-    "POST servers": () => (verb === "pins" ? answerPins(world, body) : stop(world, name)),
+          : verb === "network"
+            ? networkOf(world, name)
+            : name
+              ? world.servers.find((s) => s.name === name)
+              : world.servers,
+    "POST servers": () =>
+      verb === "pins" ? answerPins(world, body) : verb === "network" ? changeNetwork(world, name, body) : stop(world, name),
     "GET workspaces": () =>
       name ? { ...world.diff, workspace: world.workspaces.find((w) => w.server === name) } : world.workspaces,
     "POST workspaces": () => read("apply-result.json"),
@@ -191,6 +248,34 @@ function preview(world, id, permit) {
       words: offer.words.replace(/with .*$/, `with ${said.join(" and ")}; its other arguments may be anything`),
     }
   );
+}
+
+function networkOf(world, server) {
+  let n = world.networks.find((x) => x.server === server);
+  if (!n) {
+    n = { server, allow: [], lan: [], host_ports: [], public_web: false, ask: true, granted: [], live: [], tried: [] };
+    world.networks.push(n);
+  }
+  return n;
+}
+
+/** changeNetwork knows a host from a wildcard over everybody's names, and no more. */
+function changeNetwork(world, server, { host, allow }) {
+  const n = networkOf(world, server);
+  if (/^\*\.[a-z]+$/.test(host)) {
+    const title = `change what ${server} may reach: "${host}": anybody can have a name below ${host.slice(2)}; name the hosts`;
+    return { status: 422, code: "invalid", title, detail: "" };
+  }
+  const rule = /:\d+$/.test(host) ? host : `${host}:443`;
+  if (host === "public-web") n.public_web = allow;
+  else {
+    for (const list of ["allow", "lan"]) n[list] = n[list].filter((r) => r !== rule);
+    if (allow) n.allow.push(rule);
+  }
+  if (allow) n.tried = n.tried.filter((t) => t.propose !== rule);
+  else n.live = n.live.filter((l) => `${l.host}:${l.port}` !== rule);
+  world.emit("network", server);
+  return n;
 }
 
 function answerPins(world, { accept, items }) {
@@ -267,7 +352,7 @@ const types = {
 };
 
 function file(path, res) {
-  const dist = join(here, "../dist");
+  const dist = process.env.GARITA_DIST ?? join(here, "../dist");
   const wanted = join(dist, normalize(path));
   const name = extname(wanted) && existsSync(wanted) ? wanted : join(dist, "index.html");
   if (!existsSync(name))

@@ -3,6 +3,7 @@ import { ApprovalsPage } from "./features/approvals/page";
 import { CallsPage } from "./features/calls/page";
 import { DoctorPage } from "./features/doctor/page";
 import { HomePage } from "./features/home/page";
+import { NetworkPage } from "./features/network/page";
 import { PolicyPage } from "./features/policy/page";
 import { RecordPage } from "./features/record/page";
 import { ServersPage } from "./features/servers/page";
@@ -39,6 +40,7 @@ const routes = [
     component: WorkspacesPage,
     validateSearch: words("workspace", "file"),
   }),
+  createRoute({ getParentRoute: () => root, path: "/network", component: NetworkPage, validateSearch: words("server") }),
   createRoute({
     getParentRoute: () => root,
     path: "/policy",

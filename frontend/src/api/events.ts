@@ -69,12 +69,16 @@ export function touched(e: Event): string[][] {
     case "approval":
       return [["approvals"], ["approval", e.id], ["groups"], ["expired"], ["calls"], ["status"], ["audit"]];
     case "grant":
-      return [["grants"], ["audit"]];
+      return [["grants"], ["network"], ["audit"]];
+    case "network":
+      return [["network", e.id], ["audit"]];
+    case "secret":
+      return [["secrets"], ["uses"], ["audit"]];
     case "policy":
       return [["policy"], ["explain"], ["status"], ["audit"]];
     case "server":
     case "session":
-      return [["servers"], ["log"], ["pins"], ["status"], ["audit"]];
+      return [["servers"], ["log"], ["pins"], ["network"], ["secrets"], ["status"], ["audit"]];
     case "workspace":
       return [["workspaces"], ["diff"]];
     case "progress":

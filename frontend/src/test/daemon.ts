@@ -11,6 +11,7 @@ import doctor from "../../../daemon/api/testdata/doctor.json";
 import empty from "../../../daemon/api/testdata/empty.json";
 import explanation from "../../../daemon/api/testdata/policy-explanation.json";
 import grants from "../../../daemon/api/testdata/grants.json";
+import networks from "../../../daemon/api/testdata/network.json";
 import pins from "../../../daemon/api/testdata/pins.json";
 import policy from "../../../daemon/api/testdata/policy.json";
 import replay from "../../../daemon/api/testdata/policy-replay.json";
@@ -36,6 +37,7 @@ export const fixtures = {
   grants,
   groups,
   hostile,
+  networks,
   pins,
   policy,
   problem,
@@ -127,6 +129,11 @@ class FakeSocket {
   close() {}
 }
 
+/** unreached is what there is to say of a server that reaches nothing. */
+export function unreached(server: string) {
+  return { server, allow: [], lan: [], host_ports: [], public_web: false, ask: true, granted: [], live: [], tried: [] };
+}
+
 /** many is a daemon in the midst of things. */
 export function many(): FakeDaemon {
   const routes: Record<string, Reply> = {
@@ -153,6 +160,8 @@ export function many(): FakeDaemon {
     [`GET /approvals/${hostile.id}`]: hostile,
     [`GET /approvals/${toolChange.id}`]: toolChange,
   };
+  for (const s of servers)
+    routes[`GET /servers/${s.name}/network`] = networks.find((n) => n.server === s.name) ?? unreached(s.name);
   for (const a of approvals) routes[`GET /approvals/${a.id}`] = a;
   routes[`GET /approvals/${approval.id}`] = approval; // with what can be chosen
   for (const c of calls.calls) routes[`GET /calls/${c.id}`] = c.id === call.id ? call : c;

@@ -4,6 +4,7 @@ import { cx } from "@/lib/cx";
 interface Props {
   labelledBy: string;
   close: () => void;
+  /** Its width, and what else differs. */
   className?: string;
   children: ReactNode;
 }
@@ -36,8 +37,8 @@ export function Dialog({ labelledBy, close, className, children }: Props) {
       ref={ref}
       aria-labelledby={labelledBy}
       className={cx(
-        "m-auto max-h-[min(92vh,860px)] w-[720px] max-w-[calc(100vw-32px)] flex-col overflow-hidden rounded-xl border border-line2 bg-surface p-0 text-ink shadow-float open:flex",
-        className,
+        "m-auto max-h-[min(92vh,860px)] max-w-[calc(100vw-32px)] flex-col overflow-hidden rounded-xl border border-line2 bg-surface p-0 text-ink shadow-float open:flex",
+        className ?? "w-[720px]",
       )}
     >
       {children}

@@ -8,7 +8,7 @@ import { Bones } from "@/ui/bones";
 import { Button } from "@/ui/button";
 import { Failure, tell } from "@/ui/failure";
 import { ExplanationView } from "./explanation";
-import { Field } from "./field";
+import { Field } from "@/ui/field";
 
 const route = getRouteApi("/policy");
 

@@ -5,7 +5,7 @@ import { useT } from "@/lib/i18n";
 import { Button } from "@/ui/button";
 import { Failure, tell } from "@/ui/failure";
 import { Select } from "@/ui/select";
-import { Field } from "./field";
+import { Field } from "@/ui/field";
 import { ReplayTable } from "./replay-table";
 
 const route = getRouteApi("/policy");
