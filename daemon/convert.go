@@ -216,8 +216,8 @@ func stays(c approvals.Call, networked bool) string {
 
 // within is reaches for a server that may reach hosts.
 func (d *Daemon) within(c approvals.Call) string {
-	if n := d.network(c); !n.Empty() {
-		return hostsInWords(n) + "; no secret"
+	if n := d.network(c); !n.Empty() || len(d.secretsFor(c)) > 0 {
+		return hostsInWords(n) + "; " + secretsInWords(d.secretsFor(c), time.Now())
 	}
 	return reaches(c)
 }
@@ -228,7 +228,16 @@ func (d *Daemon) network(c approvals.Call) sandbox.Allowlist {
 		return sandbox.Allowlist{}
 	}
 	s, _ := d.config.Server(c.Server)
-	return s.Spec.Network
+	return s.Spec.Reach(time.Now())
+}
+
+// secretsFor are those that the call's server may use.
+func (d *Daemon) secretsFor(c approvals.Call) []sandbox.SecretGrant {
+	if c.External || c.Server == "" || hooks.Ours(c) {
+		return nil
+	}
+	s, _ := d.config.Server(c.Server)
+	return s.Spec.Secrets
 }
 
 // reaches says what of the world a call can get at.

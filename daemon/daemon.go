@@ -51,6 +51,7 @@ type Daemon struct {
 	trials     trials
 	effects    *effects
 	ways       *ways
+	secrets    *secrets
 	supervisor *supervisor.Supervisor
 	traces     *trace.Log
 	importer   *clientconfig.Importer
@@ -131,6 +132,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
 	d.ways = newWays(d)
 	d.engine.ways = d.ways
+	d.secrets = newSecrets(d, noVault{})
 	d.pins = newPinned(d)
 	d.consents = newConsents(d)
 	d.engine.age = func() time.Duration { return settings.Settings().Packages.Age }
@@ -143,10 +145,10 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.effects = newEffects(d.engine, demotions{d})
 	d.serverLogs = d.openServerLogs()
 	d.supervisor = supervisor.New(supervisor.Options{
-		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents,
+		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents, Secrets: d.secrets,
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
 		Progress: d.noteProgress, Ended: d.noteEnded, Looping: d.noteLooping, Logger: log,
-		Unhealthy: d.noteUnhealthy, Redact: redactLine, Logs: d.serverLog,
+		Unhealthy: d.noteUnhealthy, Redact: d.redactLineOf, Logs: d.serverLog,
 	})
 	return d
 }
@@ -182,12 +184,14 @@ func (d *Daemon) run(ctx context.Context) error {
 	parts.Go(func() error { return d.watchPolicy(running) })
 	parts.Go(func() error { return d.watchSleep(running) })
 	parts.Go(func() error { return d.keepRecord(running) })
+	parts.Go(func() error { return d.secrets.run(running) })
 	err = parts.Wait()
 
 	d.stop()
 	d.sessions.Wait()
 	d.pins.asking.Wait()
 	d.ways.asking.Wait()
+	d.secrets.using.Wait()
 	d.consents.asking.Wait()
 	d.logins.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
@@ -235,7 +239,7 @@ func (d *Daemon) noteSettings(problem error) {
 	default: // it is about to be looked at
 	}
 	d.pins.reload()
-	d.ways.refresh(d.running)
+	d.secretsChanged(d.running)
 	d.events.Publish("status", "", nil)
 }
 

@@ -95,8 +95,12 @@ func (d *Daemon) noteUnhealthy(s supervisor.Status) {
 	}
 }
 
-// redactLine takes secrets out of a line of a server's.
+// redactLine takes secrets out of a line, whosever it is; redactLineOf out of a server's.
 func redactLine(text string) string { return known.Log(text) }
+
+func (d *Daemon) redactLineOf(server sandbox.ServerName, text string) string {
+	return d.secrets.redactor(server).Log(text)
+}
 
 // repeated counts the same refusal over and over, so that a loop does not fill the record.
 type repeated struct {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/garita-dev/garita/approvals"
@@ -21,13 +22,27 @@ import (
 )
 
 // known is what takes secrets out where no server is known, of the record, logs and traces: tokens
-// show by their shape, and values by their name.
-var known = redact.New()
+// show by their shape, values by their name, and what servers were granted is looked for.
+var known = newKnowledge()
 
-// redactorOf is what takes secrets out of what a server returns. No server is granted any yet: where
-// secrets are kept, this is where those of one server come in.
-func (d *Daemon) redactorOf(sandbox.ServerName) func() *redact.Redactor {
-	return func() *redact.Redactor { return known }
+// knowledge is a Redactor that learns.
+type knowledge struct{ current atomic.Pointer[redact.Redactor] }
+
+func newKnowledge() *knowledge {
+	k := &knowledge{}
+	k.learn(nil)
+	return k
+}
+
+func (k *knowledge) learn(all []redact.Secret) { k.current.Store(redact.New(all...)) }
+func (k *knowledge) now() *redact.Redactor     { return k.current.Load() }
+func (k *knowledge) Record(text []byte) []byte { return k.now().Record(text) }
+func (k *knowledge) Log(line string) string    { return k.now().Log(line) }
+
+// redactorOf is what takes secrets out of what a server returns: those that it was granted, whatever it
+// makes of them, besides what looks like one.
+func (d *Daemon) redactorOf(server sandbox.ServerName) func() *redact.Redactor {
+	return func() *redact.Redactor { return d.secrets.redactor(server) }
 }
 
 // resultsOf says what is done with what a session's server returns.

@@ -137,6 +137,7 @@ func (d *Daemon) recordLife(ctx context.Context, kind store.Kind) error {
 
 // noteEnded records how a sandbox ended.
 func (d *Daemon) noteEnded(s supervisor.Status, exit sandbox.Exit) {
+	d.secrets.forget(s.ID)
 	e := event(store.InstanceEnded, approvals.Principal{UID: d.uid}, map[string]any{
 		"sandbox": s.ID, "code": exit.Code, "reason": exit.Reason, "limits": s.Info.Limits,
 	})

@@ -34,7 +34,11 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 		defer d.ways.expect(id, o)()
 		i, err := d.supervisor.Start(ctx, v.server, id, owner)
 		if err != nil {
+			d.secrets.forget(id)
 			return nil, err
+		}
+		if err := d.secretsSettled(ctx, id); err != nil {
+			return nil, errors.Join(err, i.Stop(context.WithoutCancel(ctx)))
 		}
 		last.Store(i)
 		if err := d.recordStart(ctx, o, i.Now().Info); err != nil {

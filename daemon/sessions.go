@@ -145,6 +145,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	if err := d.recordDurable(ctx, store.SessionOpened, o, nil); err != nil {
 		return gateway.Options{}, fmt.Errorf("no session without a record: %w", err)
 	}
+	o.Admit = d.secrets.admit(o.ID, o.Admit)
 	o.Open = d.opening(v, o, last)
 	if v.server.Source.External() {
 		o.Open = d.reaching(v.server)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -66,14 +67,19 @@ func (w *wallWatch) stop(ctx context.Context) ([]string, error) {
 // reaching is a call's watch with what it reaches.
 type reaching struct {
 	gateway.Watch
-	wall *wallWatch
+	wall    *wallWatch // nil where its sandbox has no way out
+	secrets func() []string
 }
 
 // Stop implements gateway.Watch.
 func (r reaching) Stop(ctx context.Context) (gateway.Seen, error) {
-	hosts, wallErr := r.wall.stop(ctx)
+	var hosts []string
+	var wallErr error
+	if r.wall != nil {
+		hosts, wallErr = r.wall.stop(ctx)
+	}
 	seen, err := r.Watch.Stop(ctx)
-	seen.Hosts = hosts
+	seen.Hosts, seen.Secrets = hosts, r.secrets()
 	if err == nil {
 		err = wallErr
 	}
@@ -92,10 +98,12 @@ func (e withWall) Watch(ctx context.Context, c approvals.Call, d approvals.Decis
 	if err != nil {
 		return nil, err
 	}
-	if wall := e.ways.watch(c); wall != nil {
-		return reaching{watch, wall}, nil
+	secrets, err := e.ways.d.secrets.watch(c)
+	if err != nil {
+		_, stopErr := watch.Stop(ctx)
+		return nil, errors.Join(err, stopErr)
 	}
-	return watch, nil
+	return reaching{watch, e.ways.watch(c), secrets}, nil
 }
 
 // portOf is the port of an address, with or without a scheme before it; 0 for none.

@@ -240,6 +240,15 @@ func (i *Instance) Stop(ctx context.Context) error {
 	return i.stopErr
 }
 
+// Kill is Stop that leaves the server no time: what it has must not be used any more.
+func (i *Instance) Kill(ctx context.Context) error {
+	i.ask()
+	if err := i.running.Stop(context.WithoutCancel(ctx), 0); err != nil {
+		return err
+	}
+	return i.Stop(ctx)
+}
+
 func (i *Instance) stopNow(ctx context.Context) error {
 	_ = i.CloseWrite()
 	select {

@@ -139,7 +139,7 @@ func (s *Supervisor) watch(i *Instance, release func()) {
 		var logs sync.WaitGroup
 		for _, from := range i.logs() {
 			logs.Go(func() {
-				drain(from, s.Redact, func(text string) {
+				drain(from, s.redactor(i.server), func(text string) {
 					now := time.Now()
 					merged.add(i.id, text, now)
 					s.note(i, sink, text, now)
@@ -155,6 +155,14 @@ func (s *Supervisor) watch(i *Instance, release func()) {
 		defer release()
 		s.wait(i, drained)
 	})
+}
+
+// redactor is what takes secrets out of a server's lines; nil leaves them.
+func (s *Supervisor) redactor(name sandbox.ServerName) func(string) string {
+	if s.Redact == nil {
+		return nil
+	}
+	return func(line string) string { return s.Redact(name, line) }
 }
 
 // note keeps an instance's line, and tells when it turns out to be in a loop.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 
@@ -26,7 +27,7 @@ func lower(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o 
 	l := sandbox.Launch{
 		ID: id, Server: server.Name, Group: o.Group, Env: server.Spec.Env, Volume: o.Volume,
 		Package: pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
-		Limits: orDefaults(server.Spec.Limits), Network: server.Spec.Network,
+		Limits: orDefaults(server.Spec.Limits), Network: server.Spec.Reach(time.Now()),
 	}
 	if len(l.Folders) > 0 {
 		l.Dir = l.Folders[0].Host

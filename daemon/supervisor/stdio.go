@@ -24,6 +24,24 @@ func (e ends) close() {
 	}
 }
 
+// send writes a frame to the other end of the lifeline, and says on the channel what came of it. It is
+// over once the frame has been read or the other end is closed.
+func (e ends) send(frame []byte) <-chan error {
+	done := make(chan error, 1)
+	if len(frame) == 0 {
+		done <- nil
+		return done
+	}
+	go func() {
+		if _, err := e.life.Write(frame); err != nil {
+			done <- fmt.Errorf("send secrets to the sandbox: %w", err)
+			return
+		}
+		done <- nil
+	}()
+	return done
+}
+
 // openStdio makes real pipes, so that no process stands between the gateway and the server.
 func openStdio() (ours, theirs ends, err error) {
 	defer func() {

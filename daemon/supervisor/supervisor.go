@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,13 +19,14 @@ import (
 	"github.com/garita-dev/garita/sandbox"
 )
 
-// Options is what a Supervisor works with. All but Looping, Unhealthy, Redact and Logs are required.
+// Options is what a Supervisor works with. All but Secrets, Looping, Unhealthy, Redact and Logs are required.
 type Options struct {
 	Runtime   sandbox.Runtime
 	Installer sandbox.Installer
 	Lock      Lock
 	Host      Host
 	Consent   Consent
+	Secrets   Secrets // nil where no server has any
 	// Changed is told that a server's state has changed; Progress, that its installation goes on.
 	// Neither may call back.
 	Changed  func(sandbox.ServerName)
@@ -37,11 +39,21 @@ type Options struct {
 	// Unhealthy is told, once for an instance, that it writes the same over and over. It may be nil,
 	// and may not call back.
 	Unhealthy func(Status)
-	// Redact takes the secrets out of a line before it is kept anywhere. Nil leaves it as it is.
-	Redact func(string) string
+	// Redact takes the secrets out of a server's line before it is kept anywhere. Nil leaves it as it is.
+	Redact func(server sandbox.ServerName, line string) string
 	// Logs begins an instance's log on disk; nil keeps none.
 	Logs   func(sandbox.ServerName, sandbox.InstanceID) LogSink
 	Logger *slog.Logger
+}
+
+// Secrets gives servers what they may use. Its methods may overlap.
+type Secrets interface {
+	// Missing says why a server cannot be started for want of a secret, and what to do; nil when none is
+	// wanting. Nothing is installed for one that cannot be started.
+	Missing(ctx context.Context, srv sandbox.Server) error
+	// Equip adds to a launch what its server may use. frame is a handoff frame with what the engine is not
+	// to see, nil for none; it is sent by the lifeline and cleared.
+	Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Launch) (frame []byte, err error)
 }
 
 // LogSink keeps one instance's lines on disk.
@@ -113,6 +125,11 @@ func (s *Supervisor) Start(ctx context.Context, srv sandbox.Server, id sandbox.I
 	if t := s.standing(srv.Name); t != nil {
 		return nil, t
 	}
+	if s.Secrets != nil {
+		if err := s.Secrets.Missing(ctx, srv); err != nil {
+			return nil, err
+		}
+	}
 	release, err := s.slots.take(ctx, share{o.Group, srv.Name}, instancesOf(srv.Spec.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", srv.Name, err)
@@ -140,9 +157,13 @@ func (s *Supervisor) startNow(ctx context.Context, srv sandbox.Server, id sandbo
 	}
 	s.Changed(srv.Name)
 	launch, err := s.prepare(ctx, srv, id, o)
+	var frame []byte
+	if err == nil && s.Secrets != nil {
+		frame, err = s.Secrets.Equip(ctx, srv, &launch)
+	}
 	var i *Instance
 	if err == nil {
-		i, err = s.launch(ctx, launch, o)
+		i, err = s.launch(ctx, launch, frame, o)
 	}
 	if err != nil {
 		s.stumbled(ctx, srv.Name, err)
@@ -185,13 +206,18 @@ func (s *Supervisor) Prepare(ctx context.Context, srv sandbox.Server) error {
 	return nil
 }
 
-func (s *Supervisor) launch(ctx context.Context, l sandbox.Launch, o Owner) (*Instance, error) {
+func (s *Supervisor) launch(ctx context.Context, l sandbox.Launch, frame []byte, o Owner) (*Instance, error) {
+	defer clear(frame)
 	ours, theirs, err := openStdio()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.close()
+	sent := ours.send(frame)
 	running, err := s.Runtime.Start(ctx, l, theirs.stdio())
+	theirs.close() // if nobody reads the frame, its sending ends here
+	if sendErr := <-sent; err == nil && sendErr != nil {
+		err = errors.Join(sendErr, running.Stop(context.WithoutCancel(ctx), 0))
+	}
 	if err != nil {
 		ours.close()
 		return nil, err
@@ -230,6 +256,19 @@ func (s *Supervisor) logOf(name sandbox.ServerName) *ring {
 // Stop ends every instance of a server.
 func (s *Supervisor) Stop(ctx context.Context, name sandbox.ServerName) error {
 	return stopAll(ctx, s.which(func(i *Instance) bool { return i.server == name }))
+}
+
+// Kill ends one instance with no time to end by itself; one that is not there is ended already.
+func (s *Supervisor) Kill(ctx context.Context, id sandbox.InstanceID) error {
+	for _, i := range s.which(func(i *Instance) bool { return i.id == id }) {
+		return i.Kill(ctx)
+	}
+	return nil
+}
+
+// StopOne ends one instance; one that is not there is ended already.
+func (s *Supervisor) StopOne(ctx context.Context, id sandbox.InstanceID) error {
+	return stopAll(ctx, s.which(func(i *Instance) bool { return i.id == id }))
 }
 
 // Restart ends every instance of a server and closes its breaker: the next call starts it anew.

@@ -19,6 +19,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/init/handoff"
 )
 
 // Fake runs plain processes without any wall: folders are the host's own, limits do not hold, and
@@ -44,6 +45,9 @@ func (f *Fake) Start(_ context.Context, l sandbox.Launch, stdio sandbox.Stdio) (
 		return nil, fmt.Errorf("start %s: %w", l.Server, err)
 	}
 	lifeline, err := duplicate(stdio.Lifeline)
+	if err == nil && l.Await {
+		err = await(cmd, lifeline)
+	}
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -116,6 +120,25 @@ func command(l sandbox.Launch, stdio sandbox.Stdio) (cmd *exec.Cmd, home string,
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, home, nil
+}
+
+// SecretFrame is what the daemon sends by the lifeline of a launch that awaits it.
+func SecretFrame(env ...string) []byte {
+	return handoff.Frame(handoff.Secret, handoff.EncodeSecrets(handoff.Secrets{Env: env}))
+}
+
+// await takes the Secret frame as garita-init does; there is no place for files.
+func await(cmd *exec.Cmd, lifeline *os.File) error {
+	kind, body, err := handoff.ReadFrame(lifeline)
+	if err == nil && kind != handoff.Secret {
+		err = fmt.Errorf("%q instead of secrets: %w", kind, errdefs.ErrFailedPrecondition)
+	}
+	if err != nil {
+		return errors.Join(err, lifeline.Close())
+	}
+	secrets, err := handoff.DecodeSecrets(body)
+	cmd.Env = append(cmd.Env, secrets.Env...)
+	return err
 }
 
 func duplicate(f *os.File) (*os.File, error) {

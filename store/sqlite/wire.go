@@ -77,6 +77,7 @@ type wireEnd struct {
 	ResultSize   int64              `json:"result_size"`
 	Changes      []sandbox.Change   `json:"changes,omitempty"`
 	Hosts        []string           `json:"hosts,omitempty"`
+	Secrets      []string           `json:"secrets,omitempty"`
 	Kept         []string           `json:"artifacts,omitempty"` // paths on the host
 	Shared       []approvals.CallID `json:"shared,omitempty"`
 	Findings     []string           `json:"findings,omitempty"`

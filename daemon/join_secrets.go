@@ -1,0 +1,474 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/daemon/redact"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
+	"github.com/garita-dev/garita/sandbox/init/handoff"
+	"github.com/garita-dev/garita/store"
+)
+
+// vault is where secrets are kept. Its methods may overlap.
+type vault interface {
+	// Secret is what is known of one without its value. NotFound.
+	Secret(ctx context.Context, name string) (store.SecretRef, error)
+	// Value is its newest value. NotFound; FailedPrecondition while the key is out of reach, saying what to do.
+	Value(ctx context.Context, name string) (store.SecretRef, store.SecretValue, error)
+	// RecordUse adds a use to the record.
+	RecordUse(ctx context.Context, u store.SecretUse) error
+}
+
+// noVault has none.
+type noVault struct{}
+
+func (noVault) Secret(_ context.Context, name string) (store.SecretRef, error) {
+	return store.SecretRef{}, fmt.Errorf("secret %s: %w", name, errdefs.ErrNotFound)
+}
+
+func (v noVault) Value(ctx context.Context, name string) (store.SecretRef, store.SecretValue, error) {
+	ref, err := v.Secret(ctx, name)
+	return ref, store.SecretValue{}, err
+}
+
+func (noVault) RecordUse(context.Context, store.SecretUse) error { return nil }
+
+// secrets are what servers may use: what each sandbox has of them, and what a change makes of that.
+type secrets struct {
+	d     *Daemon
+	vault vault
+	using sync.WaitGroup // questions and answers under way
+	wake  chan struct{}  // something may run out earlier than was thought
+
+	changing sync.Mutex // one change at a time
+
+	mu   sync.Mutex // guards the fields below, and those of holdings
+	held map[sandbox.InstanceID]*holding
+	told map[sandbox.ServerName][]redact.Secret // what was handed to it in this life of the daemon, the newest last
+	by   map[sandbox.ServerName]*redact.Redactor
+}
+
+// holding is one sandbox's secrets.
+type holding struct {
+	id        sandbox.InstanceID
+	server    sandbox.Server
+	session   gateway.Options // whose sandbox it is
+	authority client.Authority
+	given     []given
+	calls     map[approvals.CallID]*carrying // under way
+	stale     string                         // why it is to be started anew; "" while it is not
+}
+
+// given is one secret that a sandbox has, or has a sentinel of.
+type given struct {
+	grant    sandbox.SecretGrant
+	ref      store.SecretRef
+	sentinel string // with a placeholder
+	value    store.SecretValue
+	dropped  bool // it may not be used any more
+}
+
+// carrying is what of secrets one call has had.
+type carrying struct {
+	tool string
+	used []string // "NAME, version N"
+}
+
+func newSecrets(d *Daemon, v vault) *secrets {
+	return &secrets{
+		d: d, vault: v, wake: make(chan struct{}, 1),
+		held: map[sandbox.InstanceID]*holding{}, told: map[sandbox.ServerName][]redact.Secret{}, by: map[sandbox.ServerName]*redact.Redactor{},
+	}
+}
+
+// grantsOf are those of a server as it is declared now; one made up for a command has its own.
+func (d *Daemon) grantsOf(srv sandbox.Server) []sandbox.SecretGrant {
+	if now, ok := d.config.Server(srv.Name); ok {
+		return now.Spec.Secrets
+	}
+	return srv.Spec.Secrets
+}
+
+// Missing implements supervisor.Secrets.
+func (s *secrets) Missing(ctx context.Context, srv sandbox.Server) error {
+	if err := unexpanded(srv); err != nil {
+		return err
+	}
+	for _, g := range s.d.grantsOf(srv) {
+		ref, err := s.vault.Secret(ctx, g.Secret)
+		if why := wanting(srv.Name, g, ref, err, time.Now()); why != nil {
+			return why
+		}
+	}
+	return nil
+}
+
+// Equip implements supervisor.Secrets: what the server may use goes into the launch as sentinels, and
+// into the frame as it is where the server has to hold it itself.
+func (s *secrets) Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Launch) ([]byte, error) {
+	h := &holding{id: l.ID, server: srv, session: s.d.ways.expected(l.ID), calls: map[approvals.CallID]*carrying{}}
+	for _, g := range s.d.grantsOf(srv) {
+		ref, value, err := s.vault.Value(ctx, g.Secret)
+		if why := wanting(srv.Name, g, ref, err, time.Now()); why != nil {
+			return nil, why
+		}
+		h.given = append(h.given, given{grant: g, ref: ref, value: value})
+	}
+	if len(h.given) == 0 {
+		s.keep(h)
+		return nil, nil
+	}
+	h.disguise()
+	frame, err := h.equip(l)
+	if err != nil {
+		return nil, fmt.Errorf("give %s its secrets: %w", srv.Name, err)
+	}
+	if err := s.recordHanded(ctx, h); err != nil {
+		return nil, err
+	}
+	s.keep(h)
+	return frame, nil
+}
+
+// disguise makes a sentinel for each placeholder.
+func (h *holding) disguise() {
+	var taken []string
+	for _, g := range h.given {
+		taken = append(taken, g.value.Reveal())
+	}
+	for i := range h.given {
+		if g := &h.given[i]; g.grant.Mode == sandbox.SecretPlaceholder {
+			g.sentinel = sentinel(g.value.Reveal(), taken)
+			taken = append(taken, g.sentinel)
+		}
+	}
+}
+
+// equip puts everything where the server looks for it.
+func (h *holding) equip(l *sandbox.Launch) (frame []byte, err error) {
+	var hosts []sandbox.Endpoint
+	var direct handoff.Secrets
+	l.Env = maps.Clone(l.Env)
+	for _, g := range h.given {
+		has := g.value.Reveal()
+		if g.grant.Mode == sandbox.SecretPlaceholder {
+			has = g.sentinel
+			hosts = append(hosts, g.grant.Hosts...)
+		}
+		switch {
+		case g.grant.File != "":
+			direct.Files = append(direct.Files, handoff.SecretFile{Path: g.grant.File, Content: has})
+		case g.grant.Mode == sandbox.SecretEnv:
+			direct.Env = append(direct.Env, g.grant.Env+"="+has)
+		default:
+			if l.Env == nil {
+				l.Env = map[string]string{}
+			}
+			l.Env[g.grant.Env] = has
+		}
+	}
+	if len(hosts) > 0 {
+		if h.authority, err = client.NewAuthority(hosts); err != nil {
+			return nil, err
+		}
+		l.Trust = h.authority.Cert
+	}
+	if len(direct.Env)+len(direct.Files) == 0 {
+		return nil, nil
+	}
+	l.Await = true
+	body := handoff.EncodeSecrets(direct)
+	defer clear(body)
+	if len(body) > handoff.MaxFrame {
+		return nil, fmt.Errorf("they are %d bytes, more than %d: %w", len(body), handoff.MaxFrame, errdefs.ErrInvalidArgument)
+	}
+	return handoff.Frame(handoff.Secret, body), nil
+}
+
+// keep remembers what a sandbox has, so that it is taken out of what its server says.
+func (s *secrets) keep(h *holding) {
+	s.mu.Lock()
+	s.held[h.id] = h
+	s.tell(h.server.Name, h.given)
+	s.mu.Unlock()
+	s.look()
+}
+
+// maxTold bounds the values that are looked for in what one server says.
+const maxTold = 200
+
+// tell adds to what is looked for in what a server says. s.mu is held.
+func (s *secrets) tell(server sandbox.ServerName, given []given) {
+	list := s.told[server]
+	for _, g := range given {
+		for _, one := range []redact.Secret{
+			{Name: g.grant.Secret, Value: []byte(g.value.Reveal())}, {Name: "placeholder of " + g.grant.Secret, Value: []byte(g.sentinel)},
+		} {
+			if len(one.Value) > 0 && !slices.ContainsFunc(list, func(r redact.Secret) bool { return bytes.Equal(r.Value, one.Value) }) {
+				list = append(list, one)
+			}
+		}
+	}
+	if len(list) == len(s.told[server]) {
+		return
+	}
+	s.told[server] = list[max(0, len(list)-maxTold):]
+	var all []redact.Secret
+	for _, list := range s.told {
+		all = append(all, slices.DeleteFunc(slices.Clone(list), func(r redact.Secret) bool { return len(r.Value) < leastKnown })...)
+	}
+	known.learn(all)
+	for name, own := range s.told {
+		s.by[name] = redact.New(slices.Concat(own, all)...)
+	}
+}
+
+// leastKnown is how long a value must be, in bytes, to be looked for in what other servers say, and in
+// the record: a shorter one can be a word that everybody uses.
+const leastKnown = 8
+
+// redactor is what takes secrets out of what a server says.
+func (s *secrets) redactor(server sandbox.ServerName) *redact.Redactor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.by[server]; r != nil {
+		return r
+	}
+	return known.now()
+}
+
+// forget lets go of what a sandbox had: it has ended, or was not started. Its sentinels are nothing from
+// here on.
+func (s *secrets) forget(id sandbox.InstanceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id)
+}
+
+// of is one sandbox's; nil for none.
+func (s *secrets) of(id sandbox.InstanceID) *holding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[id]
+}
+
+// placeholders are what the wall may swap for a sandbox now.
+func (s *secrets) placeholders(id sandbox.InstanceID) (client.Authority, []client.Placeholder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.held[id]
+	if h == nil {
+		return client.Authority{}, nil
+	}
+	var all []client.Placeholder
+	for _, g := range h.given {
+		if g.sentinel == "" || g.dropped || !g.grant.InForce(time.Now()) || g.ref.Expired(time.Now()) {
+			continue
+		}
+		all = append(all, client.Placeholder{
+			Secret: g.grant.Secret, Version: g.ref.Version, Sentinel: g.sentinel, Value: client.Hide(g.value.Reveal()),
+			Places: g.grant.Places, Hosts: g.grant.Hosts, Until: earlier(g.grant.Until, g.ref.Expires),
+			Consult: g.grant.Ask || len(g.grant.Tools) > 0,
+		})
+	}
+	return h.authority, all
+}
+
+// earlier is the first of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// recordHanded records each secret whose value a server is about to be given.
+func (s *secrets) recordHanded(ctx context.Context, h *holding) error {
+	for _, g := range h.given {
+		if !g.grant.Weaker() {
+			continue
+		}
+		if err := s.vault.RecordUse(ctx, h.use(g, nil, "")); err != nil {
+			return fmt.Errorf("no secret is handed over without a record: %w", err)
+		}
+	}
+	return nil
+}
+
+func (h *holding) use(g given, calls []approvals.CallID, host string) store.SecretUse {
+	return store.SecretUse{
+		Secret: g.grant.Secret, Version: g.ref.Version, At: time.Now().UTC(), Server: h.server.Name, Session: h.session.ID,
+		Principal: h.session.Principal, Calls: calls, Mode: g.grant.Mode, Host: host,
+	}
+}
+
+// errGone: what a sandbox was started with may not be used any more.
+var errGone = errors.New("a secret it was started with was taken back meanwhile")
+
+// secretsChanged puts in force what is true now of the secrets of that name, or of all: what the wall
+// sends, and whether a server that holds a value itself may go on. It returns how many sandboxes it ended.
+func (d *Daemon) secretsChanged(ctx context.Context, names ...string) (ended int) {
+	return d.secrets.changed(context.WithoutCancel(ctx), names)
+}
+
+func (s *secrets) changed(ctx context.Context, names []string) (ended int) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.held))
+	s.mu.Unlock()
+	var kills sync.WaitGroup
+	for _, h := range all {
+		if !s.review(ctx, h, names) {
+			continue
+		}
+		ended++
+		kills.Go(func() { s.kill(ctx, h) })
+	}
+	s.d.ways.refresh(ctx) // hosts to which secrets are sent are reached
+	s.d.ways.swap(ctx)
+	kills.Wait()
+	s.look()
+	return ended
+}
+
+// review compares what a sandbox has with what it may have; end says that it has to go at once.
+func (s *secrets) review(ctx context.Context, h *holding, names []string) (end bool) {
+	grants := s.d.grantsOf(h.server)
+	s.mu.Lock()
+	before := slices.Clone(h.given)
+	s.mu.Unlock()
+	after := slices.Clone(before)
+	stale := ""
+	for i := range after {
+		g := &after[i]
+		if len(names) > 0 && !slices.Contains(names, g.grant.Secret) {
+			continue
+		}
+		why, gone := s.renew(ctx, h, g, grants)
+		if stale == "" {
+			stale = why
+		}
+		end = end || gone
+	}
+	for _, g := range grants {
+		if !slices.ContainsFunc(after, func(o given) bool { return o.grant.Secret == g.Secret }) && g.InForce(time.Now()) && stale == "" {
+			stale = "the secret " + g.Secret + " was granted to it"
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.given = after
+	if h.stale == "" {
+		h.stale = stale
+	}
+	s.tell(h.server.Name, after)
+	return end
+}
+
+// renew brings one given secret to what is true now. stale says why the server has to be started anew,
+// gone that it must not go on with the value it holds.
+func (s *secrets) renew(ctx context.Context, h *holding, g *given, grants []sandbox.SecretGrant) (stale string, gone bool) {
+	i := slices.IndexFunc(grants, func(o sandbox.SecretGrant) bool { return o.Secret == g.grant.Secret })
+	if i < 0 || !grants[i].InForce(time.Now()) {
+		return g.drop("the secret " + g.grant.Secret + " was taken from it")
+	}
+	now := grants[i]
+	ref, err := s.vault.Secret(ctx, now.Secret)
+	if err != nil || ref.Expired(time.Now()) {
+		return g.drop("the secret " + now.Secret + " is not there any more")
+	}
+	if now.Mode != g.grant.Mode || now.Env != g.grant.Env || now.File != g.grant.File || g.sentinel != "" && !covered(now.Hosts, g.grant.Hosts) {
+		stale = "the leave to use the secret " + now.Secret + " was changed"
+	}
+	if ref.Version == g.ref.Version && !g.dropped {
+		if g.sentinel != "" {
+			g.grant = now
+		}
+		return stale, false
+	}
+	if g.grant.Weaker() {
+		return "the secret " + now.Secret + " was changed", false
+	}
+	ref, value, err := s.vault.Value(ctx, now.Secret)
+	if err != nil {
+		s.d.log.Warn("a changed secret cannot be read; it is not sent any more", "server", h.server.Name, "err", err)
+		return g.drop("the secret " + now.Secret + " cannot be read")
+	}
+	g.ref, g.value, g.grant, g.dropped = ref, value, now, false
+	return stale, false
+}
+
+// drop takes it away: what is a sentinel stays one, who holds the value has to go.
+func (g *given) drop(why string) (stale string, gone bool) {
+	gone = g.grant.Weaker() && !g.dropped
+	g.dropped = true
+	return why, gone
+}
+
+// covered says whether an authority made for before can sign for all of now.
+func covered(now, before []sandbox.Endpoint) bool {
+	return !slices.ContainsFunc(now, func(e sandbox.Endpoint) bool { return !slices.Contains(before, e) })
+}
+
+// kill ends a sandbox that must not go on.
+func (s *secrets) kill(ctx context.Context, h *holding) {
+	s.d.log.Info("a server is ended: a secret that it holds was taken back", "server", h.server.Name)
+	if err := s.d.supervisor.Kill(ctx, h.id); err != nil {
+		s.d.log.Error("a server that holds a secret taken back could not be ended", "server", h.server.Name, "err", err)
+	}
+}
+
+// look has the next end of a leave looked for.
+func (s *secrets) look() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run puts an end to leaves and secrets when their time is over, until ctx ends.
+func (s *secrets) run(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		wait := time.Hour
+		if next := s.nextEnd(); !next.IsZero() {
+			wait = min(wait, max(time.Millisecond, time.Until(next)))
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+			s.changed(ctx, nil)
+		case <-s.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// nextEnd is when the first of what sandboxes have runs out; zero for never.
+func (s *secrets) nextEnd() (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		for _, g := range h.given {
+			if t := earlier(g.grant.Until, g.ref.Expires); !t.IsZero() && !g.dropped {
+				next = earlier(next, t)
+			}
+		}
+	}
+	return next
+}
