@@ -70,7 +70,7 @@ func (l *lookup) LookUp(_ context.Context, name string) ([]netip.Addr, error) {
 // stage is an outlet whose dials all go to one server.
 type stage struct {
 	*Outlet
-	t       *testing.T
+	t       testing.TB
 	lookup  *lookup
 	server  string
 	mu      sync.Mutex
@@ -79,7 +79,7 @@ type stage struct {
 	changed chan struct{}
 }
 
-func newStage(t *testing.T, rules sandbox.Allowlist, server string, change ...func(*Options)) *stage {
+func newStage(t testing.TB, rules sandbox.Allowlist, server string, change ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, server: server, changed: make(chan struct{}), lookup: &lookup{names: map[string][]string{}}}
 	o := Options{
@@ -172,7 +172,7 @@ func (s *stage) await(what string, is func(wire.Event) bool) {
 	}
 }
 
-func allowed(t *testing.T, texts ...string) sandbox.Allowlist {
+func allowed(t testing.TB, texts ...string) sandbox.Allowlist {
 	t.Helper()
 	var l sandbox.Allowlist
 	for _, text := range texts {
