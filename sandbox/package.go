@@ -84,10 +84,11 @@ func (e *NeedsBuild) Unwrap() error { return errdefs.ErrFailedPrecondition }
 
 // TooYoung says that nothing fits but versions that were published too lately. Kind: FailedPrecondition.
 type TooYoung struct {
-	Name    string
-	Version string    // the newest of them
-	At      time.Time // when it was published; zero where nobody knows
-	Before  time.Time // what is older may be used
+	Ecosystem Ecosystem
+	Name      string
+	Version   string    // the newest of them
+	At        time.Time // when it was published; zero where nobody knows
+	Before    time.Time // what is older may be used
 }
 
 func (e *TooYoung) Error() string {

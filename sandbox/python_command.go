@@ -244,6 +244,37 @@ func PythonName(name string) string {
 	return strings.ToLower(pythonRunes.ReplaceAllString(name, "-"))
 }
 
+var (
+	pythonFile    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
+	pythonRelease = regexp.MustCompile(`^[0-9][0-9A-Za-z.+!_]*$`)
+	pythonTag     = regexp.MustCompile(`^[0-9A-Za-z_.]+$`)
+)
+
+// maxPythonFile bounds a file's name, in bytes.
+const maxPythonFile = 255
+
+// ParsePythonFile reads the name of a file of an index: a wheel, or a source distribution. project comes
+// out in normal form; ok is false for what is neither.
+func ParsePythonFile(name string) (project, version string, wheel, ok bool) {
+	if len(name) > maxPythonFile || !pythonFile.MatchString(name) || strings.Contains(name, "..") {
+		return "", "", false, false
+	}
+	if stem, is := strings.CutSuffix(name, ".whl"); is {
+		parts := strings.Split(stem, "-")
+		if len(parts) != 5 && len(parts) != 6 || !pythonRelease.MatchString(parts[1]) {
+			return "", "", false, false
+		}
+		broken := slices.ContainsFunc(parts[2:], func(p string) bool { return !pythonTag.MatchString(p) })
+		return PythonName(parts[0]), parts[1], true, !broken
+	}
+	stem, is := strings.CutSuffix(name, ".tar.gz")
+	at := strings.LastIndex(stem, "-")
+	if !is || at < 1 || !pythonRelease.MatchString(stem[at+1:]) {
+		return "", "", false, false
+	}
+	return PythonName(stem[:at]), stem[at+1:], false, true
+}
+
 func parsePythonSpec(spec string) (PackageRef, error) {
 	switch {
 	case pythonSpecial.MatchString(spec) || strings.Contains(spec, "@ git+"):

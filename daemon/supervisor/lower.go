@@ -72,7 +72,11 @@ func program(ctx context.Context, l *sandbox.Launch, source sandbox.Source, args
 	switch {
 	case l.Package != nil:
 		l.Argv = append(slices.Clone(l.Package.Entry), args...)
-		return toolchain(l, l.Argv[0], host)
+		at, err := toolchain(l, l.Package.Program(), host)
+		if err == nil && l.Package.Interpreter == "" {
+			l.Argv[0] = at
+		}
+		return err
 	case source.Image != "":
 		digest, err := host.Image(ctx, l.Server, source.Image)
 		l.Root.Image, l.Argv = digest, source.Args
@@ -84,33 +88,33 @@ func program(ctx context.Context, l *sandbox.Launch, source sandbox.Source, args
 	if err != nil {
 		return fmt.Errorf("find %s in the daemon's PATH: install it, or write its whole path: %w: %w", source.Command[0], err, errdefs.ErrNotFound)
 	}
-	l.Argv = append([]string{path}, source.Command[1:]...)
-	return toolchain(l, path, host)
+	at, err := toolchain(l, path, host)
+	l.Argv = append([]string{at}, source.Command[1:]...)
+	return err
 }
 
-// toolchain makes a program of the host visible inside: nothing is needed for what lies under
-// /usr; one version's directory for a toolchain kept elsewhere (nvm, pyenv, asdf, mise …); else
+// toolchain makes a program of the host visible inside, and says where: nothing is needed for what lies
+// under /usr; one version's directory for a toolchain kept elsewhere (nvm, pyenv, asdf, mise …); else
 // the one file.
-func toolchain(l *sandbox.Launch, path string, host Host) error {
+func toolchain(l *sandbox.Launch, path string, host Host) (at string, err error) {
 	real, err := host.EvalSymlinks(path)
 	if err != nil {
-		return fmt.Errorf("find %s: %w: %w", path, err, errdefs.ErrNotFound)
+		return path, fmt.Errorf("find %s: %w: %w", path, err, errdefs.ErrNotFound)
 	}
-	l.Argv[0] = real
 	if under(real, "/usr") || under(real, "/bin") || under(real, "/lib") {
-		l.Argv[0] = path
-		return nil
+		return path, nil
 	}
 	if root, ok := versionRoot(real); ok {
 		l.Root.Toolchain = root
-		return nil
+		return real, nil
 	}
 	l.Mounts = append(l.Mounts, sandbox.Mount{Host: real, At: real})
-	return nil
+	return real, nil
 }
 
-// version is how toolchain managers name the directory of one version: v20.20.2, 3.11.7, 21.
-var version = regexp.MustCompile(`^v?\d+(\.\d+)*$`)
+// version is how toolchain managers name the directory of one version: v20.20.2, 3.11.7, 21, and uv
+// cpython-3.12.1-linux-x86_64-gnu.
+var version = regexp.MustCompile(`^(v?\d+(\.\d+)*|cpython-\d+\.\d+\.\d+-linux-[a-z0-9_-]+)$`)
 
 // versionRoot is the directory of the one version that a program …/VERSION/bin/NAME belongs to.
 func versionRoot(program string) (string, bool) {

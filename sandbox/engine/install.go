@@ -40,14 +40,17 @@ type installer struct {
 // install returns the package that ref names, installing it when it is not there. Without wall it
 // only looks. When it fails nothing is left.
 func (in *installer) install(ctx context.Context, req wire.Install, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
-	if _, err := sandbox.ParsePackageSpec(req.Ref.String()); err != nil {
+	if err := req.Ref.Valid(); err != nil {
 		return sandbox.Package{}, err
 	}
-	leave, err := in.turns.take(ctx, req.Ref.String()+" "+req.Toolchain)
+	leave, err := in.turns.take(ctx, string(req.Ref.Ecosystem)+" "+req.Ref.String()+" "+req.Toolchain)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
 	defer leave()
+	if req.Ref.Ecosystem == sandbox.PyPI {
+		return in.python(ctx, req, wall, report)
+	}
 	tools, err := packages.FindTools(req.Toolchain)
 	if err != nil {
 		return sandbox.Package{}, err
@@ -97,7 +100,7 @@ func (in *installer) commit(ctx context.Context, key, dir string, ref sandbox.Pa
 	if err := os.RemoveAll(filepath.Join(dir, packages.CacheDir)); err != nil {
 		return fmt.Errorf("clear npm's cache: %w", err)
 	}
-	return in.keep(ctx, key, ref, p)
+	return in.keep(ctx, key, ref.String(), p)
 }
 
 // discard removes a snapshot that only this call knew. Should it stay, the next start removes it.
@@ -107,18 +110,18 @@ func (in *installer) discard(ctx context.Context, key string) {
 	}
 }
 
-// life is one life of npm.
+// life is one life of npm, or pip.
 type life struct {
 	what      string // for errors: "install left-pad"
 	plan      packages.Plan
 	toolchain string
-	dir       string // becomes the package's root
-	wall      *os.File
+	dir       string   // becomes the package's root
+	wall      *os.File // nil: nothing can be reached
 	within    time.Duration
 	said      func(line string) // may be nil
 }
 
-// run is one life of npm. Its sandbox has no secret, no folder, an empty home and no network but
+// run is one life of npm, or pip. Its sandbox has no secret, no folder, an empty home and no network but
 // the address that the wall answers on.
 func (in *installer) run(ctx context.Context, n life) (*packages.Output, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, n.within, fmt.Errorf("it took longer than %v: %w", n.within, errdefs.ErrUnavailable))
@@ -129,14 +132,14 @@ func (in *installer) run(ctx context.Context, n life) (*packages.Output, error) 
 	}
 	defer stdio.close()
 	l := sandbox.Launch{
-		ID: sandbox.InstanceID("i" + randomHex()), Server: "npm-install", Group: "install",
+		ID: sandbox.InstanceID("i" + randomHex()), Server: "package-install", Group: "install",
 		Root: sandbox.Root{Toolchain: n.toolchain}, Argv: n.plan.Argv, Env: n.plan.Env, Limits: installLimits,
 	}
-	b, err := in.engine.start(ctx, l, stdio.inside(), extras{
-		mounts: []ocispec.Bind{{Source: n.dir, At: sandbox.PackageRoot, Writable: true}},
-		wall:   n.wall,
-		listen: []string{egress.RegistryAddress},
-	})
+	x := extras{mounts: []ocispec.Bind{{Source: n.dir, At: sandbox.PackageRoot, Writable: true}}}
+	if n.wall != nil {
+		x.wall, x.listen = n.wall, []string{egress.RegistryAddress}
+	}
+	b, err := in.engine.start(ctx, l, stdio.inside(), x)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.what, err)
 	}

@@ -59,7 +59,7 @@ func TestWhichSnapshotFits(t *testing.T) {
 	ref := func(versions string) sandbox.PackageRef {
 		return sandbox.PackageRef{Ecosystem: sandbox.NPM, Name: "@s/server", Range: versions}
 	}
-	there := snapshots.Info{Name: "npm/@s/server@1.2.3/sha256:aa", Labels: map[string]string{labelOf(ref("")): "@s/server"}}
+	there := snapshots.Info{Name: "npm/@s/server@1.2.3/sha256:aa", Labels: map[string]string{labelOf("@s/server"): "@s/server"}}
 	for name, tt := range map[string]struct {
 		req  wire.Install
 		want bool
@@ -71,7 +71,7 @@ func TestWhichSnapshotFits(t *testing.T) {
 		"the lock's very own":                {wire.Install{Ref: ref("^1"), Want: &sandbox.Package{Ecosystem: sandbox.NPM, Name: "@s/server", Version: "1.2.3", Tree: "sha256:aa"}}, true},
 		"another one of the lock":            {wire.Install{Ref: ref(""), Want: &sandbox.Package{Ecosystem: sandbox.NPM, Name: "@s/server", Version: "1.2.3", Tree: "sha256:bb"}}, false},
 	} {
-		if got := fits(there, tt.req); got != tt.want {
+		if got := fits(there, tt.req, tt.req.Ref.String()); got != tt.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}

@@ -28,14 +28,15 @@ const (
 	refLabel     = "garita.dev/package-ref." // and a digest of the reference; the value is the reference
 )
 
-func labelOf(ref sandbox.PackageRef) string {
-	sum := sha256.Sum256([]byte(ref.String()))
+// labelOf is the label of what an installation answers: npm's reference, or pythonKey.
+func labelOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
 	return refLabel + hex.EncodeToString(sum[:8])
 }
 
 // installed returns the package that ref, or the lock, names, if it is there. NotFound.
 func (in *installer) installed(ctx context.Context, req wire.Install, tools packages.Tools) (sandbox.Package, error) {
-	info, err := in.find(ctx, req)
+	info, err := in.find(ctx, req, req.Ref.String())
 	if err != nil {
 		return sandbox.Package{}, err
 	}
@@ -51,15 +52,15 @@ func (in *installer) installed(ctx context.Context, req wire.Install, tools pack
 	if p = ranAs(p, req.Want); len(p.Ran()) > 0 {
 		return p, nil
 	}
-	return p, in.remember(ctx, info, req.Ref)
+	return p, in.remember(ctx, info, req.Ref.String())
 }
 
 // find chooses the newest snapshot that fits: the lock's very own, one that was installed for this
 // reference, or one of exactly the version it asks for.
-func (in *installer) find(ctx context.Context, req wire.Install) (snapshots.Info, error) {
+func (in *installer) find(ctx context.Context, req wire.Install, key string) (snapshots.Info, error) {
 	var best snapshots.Info
 	err := in.engine.snapshots().Walk(inNamespace(ctx), func(_ context.Context, info snapshots.Info) error {
-		if info.Kind == snapshots.KindCommitted && fits(info, req) && info.Created.After(best.Created) {
+		if info.Kind == snapshots.KindCommitted && fits(info, req, key) && info.Created.After(best.Created) {
 			best = info
 		}
 		return nil
@@ -82,14 +83,16 @@ func chosen(labels map[string]string) (before time.Time, young []string) {
 	return before, young
 }
 
-func fits(info snapshots.Info, req wire.Install) bool {
+// fits says whether a snapshot is what is asked for: the lock's, else one that was installed for key, or
+// one of exactly the version that npm is asked for.
+func fits(info snapshots.Info, req wire.Install, key string) bool {
 	ref := req.Ref
 	if req.Want != nil {
 		return info.Name == SnapshotName(*req.Want)
 	}
-	exact := fmt.Sprintf("%s/%s@%s/", ref.Ecosystem, ref.Name, ref.Range)
+	exact := fmt.Sprintf("%s/%s@%s/", sandbox.NPM, ref.Name, ref.Range)
 	plain := !strings.Contains(path.Base(info.Name), scriptsRan) // what ran is the lock's alone to ask for
-	return plain && (info.Labels[labelOf(ref)] == ref.String() || strings.HasPrefix(info.Name, exact))
+	return plain && (info.Labels[labelOf(key)] == key || ref.Ecosystem == sandbox.NPM && strings.HasPrefix(info.Name, exact))
 }
 
 // ranAs is p with those scripts having run that want says.
@@ -101,46 +104,53 @@ func ranAs(p sandbox.Package, want *sandbox.Package) sandbox.Package {
 	return p.With(func(s sandbox.InstallScript) bool { return slices.ContainsFunc(ran, s.Same) })
 }
 
-// readSnapshot reads an installed package anew, as the data it is.
-func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.PackageRef, tools packages.Tools) (sandbox.Package, error) {
+// view is a committed snapshot's folder until done is called.
+func (in *installer) view(ctx context.Context, name string) (dir string, done func(), err error) {
 	key := "read/" + randomHex()
 	mounts, err := in.engine.snapshots().View(inNamespace(ctx), key, name, temporary())
 	if err != nil {
-		return sandbox.Package{}, fmt.Errorf("view %s: %w", name, err)
+		return "", nil, fmt.Errorf("view %s: %w", name, err)
 	}
-	defer in.discard(ctx, key)
-	dir, err := single(mounts)
+	if dir, err = single(mounts); err != nil {
+		in.discard(ctx, key)
+		return "", nil, err
+	}
+	return dir, func() { in.discard(ctx, key) }, nil
+}
+
+// readSnapshot reads an installed package anew, as the data it is.
+func (in *installer) readSnapshot(ctx context.Context, name string, ref sandbox.PackageRef, tools packages.Tools) (sandbox.Package, error) {
+	dir, done, err := in.view(ctx, name)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
+	defer done()
 	return packages.Read(dir, ref, tools)
 }
 
 // contents is all that p's snapshot has, "name@version" each, sorted. NotFound.
 func (in *installer) contents(ctx context.Context, p sandbox.Package) ([]string, error) {
-	key := "read/" + randomHex()
-	mounts, err := in.engine.snapshots().View(inNamespace(ctx), key, SnapshotName(p), temporary())
-	if err != nil {
-		return nil, fmt.Errorf("view %s: %w", SnapshotName(p), err)
-	}
-	defer in.discard(ctx, key)
-	dir, err := single(mounts)
+	dir, done, err := in.view(ctx, SnapshotName(p))
 	if err != nil {
 		return nil, err
+	}
+	defer done()
+	if p.Ecosystem == sandbox.PyPI {
+		return packages.PythonContents(dir)
 	}
 	return packages.Contents(dir)
 }
 
-// keep makes the installation immutable. The same bytes may be there already, installed for another
-// reference: then they serve both.
-func (in *installer) keep(ctx context.Context, key string, ref sandbox.PackageRef, p sandbox.Package) error {
+// keep makes the installation at key immutable, as one that answers what answers says. The same bytes may
+// be there already, installed for something else: then they serve both.
+func (in *installer) keep(ctx context.Context, key, answers string, p sandbox.Package) error {
 	name := SnapshotName(p)
 	labels := map[string]string{runtimeLabel: p.Runtime}
 	if !p.Before.IsZero() {
 		labels[beforeLabel], labels[youngLabel] = p.Before.UTC().Format(time.RFC3339), strings.Join(p.Young, " ")
 	}
 	if len(p.Ran()) == 0 {
-		labels[labelOf(ref)] = ref.String()
+		labels[labelOf(answers)] = answers
 	}
 	err := in.engine.commitSnapshot(ctx, name, key, labels)
 	if !errdefs.IsAlreadyExists(err) {
@@ -153,16 +163,16 @@ func (in *installer) keep(ctx context.Context, key string, ref sandbox.PackageRe
 	if err != nil {
 		return fmt.Errorf("find snapshot %s: %w", name, err)
 	}
-	return in.remember(ctx, info, ref)
+	return in.remember(ctx, info, answers)
 }
 
-// remember notes that the snapshot answers ref too.
-func (in *installer) remember(ctx context.Context, info snapshots.Info, ref sandbox.PackageRef) error {
-	label := labelOf(ref)
-	if info.Labels[label] == ref.String() {
+// remember notes what the snapshot answers, too.
+func (in *installer) remember(ctx context.Context, info snapshots.Info, answers string) error {
+	label := labelOf(answers)
+	if info.Labels[label] == answers {
 		return nil
 	}
-	update := snapshots.Info{Name: info.Name, Labels: map[string]string{label: ref.String()}}
+	update := snapshots.Info{Name: info.Name, Labels: map[string]string{label: answers}}
 	if _, err := in.engine.snapshots().Update(inNamespace(ctx), update, "labels."+label); err != nil {
 		return errors.Join(fmt.Errorf("label snapshot %s", info.Name), err)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/garita-dev/garita/sandbox"
 )
 
-// Output understands what npm writes on its standard error, line by line.
+// Output understands what npm or pip writes on its standard error, line by line.
 type Output struct {
 	Node   string   // node's version, once npm has said it: "v20.20.2"
-	code   string   // npm's name for what went wrong
+	code   string   // npm's name for what went wrong; pip's words for it
 	errors []string // npm's first words about it
 	last   []string // the newest other lines: node's own, when npm cannot even start
 }
@@ -22,6 +22,7 @@ var (
 	usingNode = regexp.MustCompile(`^npm info using node@(v[0-9A-Za-z.+-]+)$`)
 	errorCode = regexp.MustCompile(`^npm (?:error|ERR!) code ([A-Z0-9_]+)$`)
 	errorText = regexp.MustCompile(`^npm (?:error|ERR!) (.+)$`)
+	pipError  = regexp.MustCompile(`^ERROR: (.+)$`)
 )
 
 const (
@@ -42,10 +43,28 @@ func (o *Output) Line(line string) {
 		o.complaint(strings.TrimSpace(m[1]))
 		return
 	}
+	if m := pipError.FindStringSubmatch(line); m != nil {
+		o.code = pipCode(m[1], o.code)
+		o.complaint(strings.TrimSpace(m[1]))
+		return
+	}
 	if line = strings.TrimSpace(line); line != "" {
 		o.last = append(o.last, line)
 		o.last = o.last[max(0, len(o.last)-maxLastLines):]
 	}
+}
+
+// pipCode names what went wrong as npm would.
+func pipCode(text, code string) string {
+	for words, is := range map[string]string{
+		"No matching distribution found": "E404", "DO NOT MATCH THE HASHES": "EINTEGRITY", "ResolutionImpossible": "ERESOLVE",
+		"is not a supported wheel on this platform": "EBADPLATFORM", "requires a different Python": "EBADPLATFORM",
+	} {
+		if strings.Contains(text, words) {
+			return is
+		}
+	}
+	return code
 }
 
 // complaint keeps the lines that say something about this failure.
@@ -64,7 +83,7 @@ func (o *Output) complaint(text string) {
 func (o *Output) Err(what string, exit sandbox.Exit) error {
 	why := strings.Join(o.errors, "; ")
 	if why == "" {
-		why = fmt.Sprintf("npm ended with code %d: %s", exit.Code, strings.Join(o.last, "; "))
+		why = fmt.Sprintf("it ended with code %d: %s", exit.Code, strings.Join(o.last, "; "))
 	}
 	if exit.Reason != "" {
 		why = exit.Reason

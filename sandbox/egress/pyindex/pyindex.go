@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -208,34 +207,11 @@ func linkOf(token html.Token) *found {
 	return link
 }
 
-var (
-	fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
-	version  = regexp.MustCompile(`^[0-9][0-9A-Za-z.+!_]*$`)
-	tag      = regexp.MustCompile(`^[0-9A-Za-z_.]+$`)
-)
-
-// maxName bounds a file's name, in bytes.
-const maxName = 255
-
 // ParseName reads the version from a file's name; ok says that it is a wheel or a source distribution
 // of exactly that project.
-func ParseName(project, name string) (v string, wheel, ok bool) {
-	if len(name) > maxName || !fileName.MatchString(name) || strings.Contains(name, "..") {
-		return "", false, false
-	}
-	if stem, is := strings.CutSuffix(name, ".whl"); is {
-		parts := strings.Split(stem, "-")
-		if len(parts) != 5 && len(parts) != 6 || sandbox.PythonName(parts[0]) != project || !version.MatchString(parts[1]) {
-			return "", false, false
-		}
-		return parts[1], true, !slices.ContainsFunc(parts[2:], func(p string) bool { return !tag.MatchString(p) })
-	}
-	stem, is := strings.CutSuffix(name, ".tar.gz")
-	at := strings.LastIndex(stem, "-")
-	if !is || at < 0 || sandbox.PythonName(stem[:at]) != project || !version.MatchString(stem[at+1:]) {
-		return "", false, false
-	}
-	return stem[at+1:], false, true
+func ParseName(project, name string) (version string, wheel, ok bool) {
+	its, version, wheel, ok := sandbox.ParsePythonFile(name)
+	return version, wheel, ok && its == project
 }
 
 // Fits says whether a wheel can be for a machine like this one, by its platform alone.

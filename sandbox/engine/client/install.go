@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,9 @@ type Installer struct {
 	// Registries is asked for each installation: tokens are read when they are needed. See HostRegistries.
 	Registries func() (RegistryConfig, error)
 	Toolchain  func() (string, error) // see FindToolchain
+	// Index and Python are the same for packages of Python's: see HostIndex and FindPythonToolchain.
+	Index  func() (RegistryConfig, error)
+	Python func(version string) (string, error)
 	// Fetched is told what each installation fetched or was refused; nil is allowed.
 	Fetched func(ref sandbox.PackageRef, f Fetch)
 	// Renew asks the registry even where ref is installed: what is newest may have changed.
@@ -115,7 +119,7 @@ var _ sandbox.Installer = (*Installer)(nil)
 
 // Install implements sandbox.Installer. What is installed already needs neither wall nor registry.
 func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, progress func(sandbox.Progress)) (sandbox.Package, error) {
-	toolchain, err := in.Toolchain()
+	toolchain, err := in.toolchain(ref, want)
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
@@ -126,16 +130,16 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 			return p, err
 		}
 	}
-	registries, err := in.Registries()
+	registries, err := in.registries(ref, want)
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	if want != nil { // the tree that was chosen then, whatever was published since
-		registries.Before, registries.Young = want.Before, append(slices.Clone(want.Young), want.Name+"@"+want.Version)
-	}
 	i.Before, i.Young = registries.Before.Truncate(time.Second), registries.Young
+	if want != nil && len(want.Files) > 0 {
+		i.Young = want.Young // the files themselves are in the lock
+	}
 	one := inTurn(progress)
-	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched, young: map[string]Fetch{}}
+	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched, young: map[string]Fetch{}, sources: map[string]Fetch{}, passed: map[string]string{}}
 	registry, err := in.Wall.ServeRegistry(ctx, registries, fetched.seen)
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
@@ -144,7 +148,55 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	if left := registry.Close(); err == nil {
 		err = left
 	}
+	if err == nil {
+		err = fetched.check(p)
+	}
 	return p, fetched.blame(err, ref, registries.Before)
+}
+
+// toolchain is where the runtime of ref lies.
+func (in *Installer) toolchain(ref sandbox.PackageRef, want *sandbox.Package) (string, error) {
+	if ref.Ecosystem != sandbox.PyPI {
+		return in.Toolchain()
+	}
+	if want != nil && want.Runtime != "" {
+		if root, err := in.Python(pythonOf(*want)); err == nil {
+			return root, nil
+		}
+	}
+	return in.Python(ref.Python)
+}
+
+// registries is where ref may come from, for an installation as want says.
+func (in *Installer) registries(ref sandbox.PackageRef, want *sandbox.Package) (RegistryConfig, error) {
+	from := in.Registries
+	if ref.Ecosystem == sandbox.PyPI {
+		from = in.Index
+	}
+	c, err := from()
+	if err != nil {
+		return c, err
+	}
+	if ref.Exact() {
+		c.Prefer = ref.Name + "@" + ref.Range
+	}
+	if want == nil {
+		return c, nil
+	}
+	if want.Version != "" { // the tree that was chosen then, whatever was published since
+		c.Before, c.Young = want.Before, append(slices.Clone(want.Young), want.Name+"@"+want.Version)
+	}
+	for _, f := range want.Files { // or taken back
+		c.Young = append(c.Young, f.Name+"@"+f.Version)
+	}
+	if ref.Ecosystem == sandbox.PyPI {
+		for _, s := range want.Ran() {
+			c.Builds = append(c.Builds, s.Spec()+" "+s.Integrity)
+		}
+	}
+	slices.Sort(c.Young)
+	c.Young = slices.Compact(c.Young)
+	return c, nil
 }
 
 // inTurn makes f safe to be called from two goroutines.
@@ -171,6 +223,19 @@ type fetchProgress struct {
 	// young is the newest version of each package that was left out for its age; with the one that
 	// was asked for, that.
 	young map[string]Fetch
+	// sources is what was left out because building it runs its code; passed the digest of each file.
+	sources map[string]Fetch
+	passed  map[string]string
+}
+
+// check refuses a package of files that have not passed the wall with those bytes.
+func (p *fetchProgress) check(got sandbox.Package) error {
+	for _, f := range got.Files {
+		if p.passed[f.File] != string(f.Digest) {
+			return fmt.Errorf("install %s: %s is not the file that came from the index: %w", p.ref, f.File, errdefs.ErrFailedPrecondition)
+		}
+	}
+	return nil
 }
 
 // blame says that an installation failed for want of versions that were left out, if it did.
@@ -180,10 +245,46 @@ func (p *fetchProgress) blame(err error, ref sandbox.PackageRef, before time.Tim
 	}
 	for name, f := range p.young {
 		if text := err.Error(); strings.Contains(text, "version found for "+name+"@") || strings.Contains(text, "versions available for "+name+":") {
-			return fmt.Errorf("install %s: %w", ref, &sandbox.TooYoung{Name: name, Version: f.Version, At: f.Published, Before: before})
+			return fmt.Errorf("install %s: %w", ref, &sandbox.TooYoung{Ecosystem: sandbox.NPM, Name: name, Version: f.Version, At: f.Published, Before: before})
 		}
 	}
+	if ref.Ecosystem == sandbox.PyPI {
+		return p.blamePython(err, ref, before)
+	}
 	return err
+}
+
+// pipMissing is how pip names what it has found nothing for.
+var pipMissing = regexp.MustCompile(`No matching distribution found for ([A-Za-z0-9._-]+)`)
+
+func (p *fetchProgress) blamePython(err error, ref sandbox.PackageRef, before time.Time) error {
+	m := pipMissing.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	name := sandbox.PythonName(strings.TrimRight(m[1], "-_."))
+	young, isYoung := p.young[name]
+	source, isSource := p.sources[name]
+	switch {
+	case isYoung && (!isSource || name == ref.Name && young.Version == ref.Range):
+		return fmt.Errorf("install %s: %w", ref, &sandbox.TooYoung{Ecosystem: sandbox.PyPI, Name: name, Version: young.Version, At: young.Published, Before: before})
+	case isSource && source.Script == "":
+		return fmt.Errorf("install %s: %s is there only as source, and what building that runs cannot be shown: %s: %w", ref, name, source.Why, errdefs.ErrFailedPrecondition)
+	case isSource:
+		return fmt.Errorf("install %s: %w", ref, &sandbox.NeedsBuild{Script: sandbox.InstallScript{
+			Name: name, Version: source.Version, Integrity: source.Integrity, Text: source.Script,
+		}})
+	}
+	return err
+}
+
+// pythonOf is the version of the interpreter that a package was installed for: "3.11".
+func pythonOf(p sandbox.Package) string {
+	parts := strings.Split(strings.TrimPrefix(p.Runtime, "python "), ".")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[0] + "." + parts[1]
 }
 
 func (p *fetchProgress) leftOut(f Fetch) {
@@ -207,8 +308,12 @@ func (p *fetchProgress) seen(f Fetch) {
 	case egress.Young:
 		p.leftOut(f)
 		return
+	case egress.Source:
+		p.sources[f.Name] = f
+		return
 	case egress.Tarball:
 		p.done++
+		p.passed[f.File] = f.Integrity
 		now = sandbox.Progress{Step: "download", Message: "Fetched " + f.Name + " " + f.Version}
 	default:
 		return

@@ -41,6 +41,65 @@ func FindToolchain(home, searchPath string) (string, error) {
 	return "", fmt.Errorf("there is no node along PATH or below %s; install nodejs and npm: %w", home, errdefs.ErrFailedPrecondition)
 }
 
+// managedPython is where version managers keep Python below the home directory, one folder a version.
+var managedPython = []string{
+	".pyenv/versions/*", ".local/share/uv/python/cpython-*", ".local/share/mise/installs/python/*", ".asdf/installs/python/*",
+}
+
+// FindPythonToolchain is FindToolchain, for Python: the first python3 along searchPath, the system's, or
+// the newest that a version manager has. version is "3.12", or "" for any. Kind: FailedPrecondition.
+func FindPythonToolchain(home, searchPath, version string) (string, error) {
+	name := "python3"
+	if version != "" {
+		name = "python" + version
+	}
+	for _, dir := range append(filepath.SplitList(searchPath), "/usr/local/bin", "/usr/bin") {
+		if root, ok := pythonToolchainOf(filepath.Join(dir, name), home); ok {
+			return root, nil
+		}
+	}
+	var found []string
+	for _, pattern := range managedPython {
+		matches, _ := filepath.Glob(filepath.Join(home, pattern, "bin", name))
+		found = append(found, matches...)
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return slices.Compare(pythonIn(b), pythonIn(a)) })
+	for _, python := range found {
+		if root, ok := pythonToolchainOf(python, home); ok {
+			return root, nil
+		}
+	}
+	return "", fmt.Errorf("there is no %s along PATH or below %s; install it: %w", name, home, errdefs.ErrFailedPrecondition)
+}
+
+// pythonToolchainOf is the folder …/bin/python3.12 lies in, once links are followed: "" for /usr.
+func pythonToolchainOf(python, home string) (string, bool) {
+	real, err := filepath.EvalSymlinks(python)
+	if err != nil || !filepath.IsAbs(real) || !isProgram(real) || !strings.HasPrefix(filepath.Base(real), "python3.") {
+		return "", false
+	}
+	if strings.HasPrefix(real, "/usr/") || strings.HasPrefix(real, "/bin/") {
+		return "", true
+	}
+	root := filepath.Dir(filepath.Dir(real))
+	if filepath.Base(filepath.Dir(real)) != "bin" || root == "/" || root == home || strings.HasPrefix(home, root+"/") {
+		return "", false
+	}
+	return root, true
+}
+
+// pythonIn is the version in a path such as …/cpython-3.12.1-linux-x86_64-gnu/bin/python3.
+func pythonIn(path string) []int {
+	for _, part := range slices.Backward(strings.Split(filepath.Dir(filepath.Dir(path)), "/")) {
+		for _, word := range strings.Split(part, "-") {
+			if n, ok := numbers(word); ok {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
 // toolchainOf is the folder …/bin/node lies in: "" for /usr. A shim of a version manager is a
 // script and no node; a node in the home directory itself would show all of it, and does not count.
 func toolchainOf(node, home string) (string, bool) {
