@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -70,6 +71,10 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 		defer api.Blocking(c.in, out)()
 	}
 	conn, err := c.attach(ctx, a, open)
+	if takesNoFiles(err) {
+		carry = c.carry
+		conn, err = c.attach(ctx, a, c.client.Attach)
+	}
 	if err != nil {
 		c.turnAway(ctx, err)
 		return err
@@ -83,6 +88,13 @@ func (c *cli) bridge(ctx context.Context, a api.Attach) error {
 		return errors.New(verdict)
 	}
 	return ending(ctx, err)
+}
+
+// takesNoFiles says whether err is that of a daemon older than we are, which takes no client's standard
+// input and output over: it wants their bytes.
+func takesNoFiles(err error) bool {
+	var p *api.Problem
+	return errors.As(err, &p) && p.Status == http.StatusUpgradeRequired
 }
 
 // opening opens a session with the daemon.
