@@ -55,10 +55,14 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 // life is one of a sandboxed server, however it is talked to.
 type life struct{ instance *supervisor.Instance }
 
-func (l life) Instance() sandbox.InstanceID   { return l.instance.Now().ID }
-func (l life) Ready()                         { l.instance.Ready() }
-func (l life) Excuse()                        { l.instance.Excuse() }
-func (l life) Fail(reason string)             { l.instance.Fail(reason) }
+func (l life) Instance() sandbox.InstanceID { return l.instance.Now().ID }
+func (l life) Ready()                       { l.instance.Ready() }
+func (l life) Excuse()                      { l.instance.Excuse() }
+func (l life) Fail(reason string)           { l.instance.Fail(reason) }
+func (l life) Freeze(ctx context.Context) error {
+	return l.instance.Freeze(ctx)
+}
+func (l life) Thaw(ctx context.Context) error { return l.instance.Thaw(ctx) }
 func (l life) Stop(ctx context.Context) error { return l.instance.Stop(ctx) }
 
 // sandboxed is one life of a server that speaks on its standard input and output.

@@ -147,10 +147,11 @@ type LimitInForce struct {
 
 // Lifecycle bounds how long a sandbox lives. Zero fields mean the defaults.
 type Lifecycle struct {
-	Idle  time.Duration // stop after this much silence
-	Hard  time.Duration // stop in any case
-	Call  time.Duration // one call may take this long
-	Start time.Duration // from its process's start to the end of the handshake; DefaultStart
+	Idle   time.Duration // stop after this much silence
+	Freeze time.Duration // stop its processes' clocks after this much silence, until the next message
+	Hard   time.Duration // stop in any case
+	Call   time.Duration // one call may take this long
+	Start  time.Duration // from its process's start to the end of the handshake; DefaultStart
 }
 
 // DefaultStart is how long a handshake may take where a server declares nothing else.

@@ -31,6 +31,8 @@
 //	POST   /api/v1/servers/{name}/start           have it ready to start: installed, and no longer held back
 //	POST   /api/v1/servers/{name}/stop            stop its instances
 //	POST   /api/v1/servers/{name}/restart         stop its instances; the next call starts it, failures forgotten
+//	POST   /api/v1/servers/{name}/freeze          its processes stand still until something is sent to it
+//	POST   /api/v1/servers/{name}/thaw            they go on
 //	GET    /api/v1/sessions                       []Session, running and lately ended, newest first
 //	GET    /api/v1/sessions/{id}/trace?after=&wait=   Trace; wait: until there is a message behind after
 //	GET    /api/v1/tracing                        Tracing

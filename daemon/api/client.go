@@ -192,6 +192,16 @@ func (c *Client) RestartServer(ctx context.Context, name string) error {
 	return c.do(ctx, http.MethodPost, serverPath(name, "/restart"), nil, nil, nil)
 }
 
+// FreezeServer stops the clocks of a server's processes until something is sent to it.
+func (c *Client) FreezeServer(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodPost, serverPath(name, "/freeze"), nil, nil, nil)
+}
+
+// ThawServer lets a server's frozen processes go on.
+func (c *Client) ThawServer(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodPost, serverPath(name, "/thaw"), nil, nil, nil)
+}
+
 // Sessions asks for the sessions that run or ended lately.
 func (c *Client) Sessions(ctx context.Context) ([]Session, error) {
 	return get[[]Session](ctx, c, "/api/v1/sessions", nil)

@@ -68,7 +68,7 @@ func (l declaredLifecycle) lower() (out sandbox.Lifecycle, err error) {
 		key, written string
 		to           *time.Duration
 	}{
-		{"idle", l.Idle, &out.Idle}, {"hard", l.Hard, &out.Hard}, {"call", l.Call, &out.Call}, {"start", l.Start, &out.Start},
+		{"idle", l.Idle, &out.Idle}, {"freeze", l.Freeze, &out.Freeze}, {"hard", l.Hard, &out.Hard}, {"call", l.Call, &out.Call}, {"start", l.Start, &out.Start},
 	} {
 		if t.written == "" {
 			continue

@@ -42,6 +42,7 @@ type canonical struct {
 	Network   sandbox.Allowlist       `json:"network,omitzero"`
 	Scripts   []string                `json:"install_scripts,omitzero"`
 	Secrets   []sandbox.SecretGrant   `json:"secrets,omitzero"`
+	FreezeMS  int64                   `json:"freeze_ms,omitzero"`
 }
 
 type canonicalMount struct {
@@ -81,6 +82,7 @@ func canonicalServer(s sandbox.Server) canonical {
 func (c *canonical) later(s sandbox.Server) {
 	c.URL, c.Listen, c.Protocol = s.Source.URL, s.Source.Listen, s.Spec.Protocol
 	c.Calls, c.Instances, c.StartMS = s.Spec.Limits.Calls.String(), s.Spec.Limits.Instances, s.Spec.Lifecycle.Start.Milliseconds()
+	c.FreezeMS = s.Spec.Lifecycle.Freeze.Milliseconds()
 	if c.Instances == sandbox.DefaultInstances {
 		c.Instances = 0
 	}

@@ -229,6 +229,9 @@ func declareLifecycle(l sandbox.Lifecycle) (d declaredLifecycle) {
 	if l.Idle > 0 {
 		d.Idle = formatDuration(l.Idle)
 	}
+	if l.Freeze > 0 {
+		d.Freeze = formatDuration(l.Freeze)
+	}
 	if l.Hard > 0 {
 		d.Hard = formatDuration(l.Hard)
 	}

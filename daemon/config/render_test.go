@@ -19,7 +19,7 @@ func full() sandbox.Server {
 			Mounts:    []sandbox.Mount{{Host: "/srv/in", At: "/workspace/input"}, {Host: "/srv/out", At: "/srv/out", Writable: true}},
 			Env:       map[string]string{"A": "yes", "B": "007", "C": "${x}\n#", "D": ""},
 			Limits:    sandbox.Limits{Memory: 3 << 29, PIDs: 64, CPUs: 0.5, Calls: sandbox.Rate{Count: 120, Per: time.Minute}, Instances: 3},
-			Lifecycle: sandbox.Lifecycle{Idle: 90 * time.Second, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 2 * time.Minute},
+			Lifecycle: sandbox.Lifecycle{Idle: 90 * time.Second, Freeze: 30 * time.Second, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 2 * time.Minute},
 			Network: sandbox.Allowlist{
 				Endpoints: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}, {Host: "*.example.com", Port: 8443}, {Host: "2001:4860::1", Port: 443}}, PublicWeb: true,
 				LAN: []sandbox.Endpoint{{Host: "nas", Port: 443}}, HostPorts: []uint16{5432, 3002}, Localhost: true,

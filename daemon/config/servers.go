@@ -84,11 +84,8 @@ func (d *declared) refuseLater() (string, error) {
 }
 
 func (d *declared) refuseLaterBounds() (string, error) {
-	switch {
-	case d.Limits.Disk != "":
+	if d.Limits.Disk != "" {
 		return "limits", fmt.Errorf("limits: disk cannot be held to yet; take it out")
-	case d.Lifecycle.Freeze != "":
-		return "lifecycle", fmt.Errorf("lifecycle: freeze cannot be kept yet; take it out")
 	}
 	return "", nil
 }

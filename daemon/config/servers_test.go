@@ -27,7 +27,7 @@ servers:
     network: {allow: []}
     env: {LOG: debug}
     limits: {memory: 512MiB, pids: 256, cpus: 1.5, calls: 120/min, instances: 2}
-    lifecycle: {idle: 10m, hard: 12h, call: 5m, start: 90s}
+    lifecycle: {idle: 10m, freeze: 1m, hard: 12h, call: 5m, start: 90s}
     requests: {deny: [sampling, roots, roots]}
     tools: {allow: ["read_*"]}
   img:
@@ -58,7 +58,7 @@ servers:
 				Mounts:    []sandbox.Mount{{Host: "/home/ana/data/in", At: "/workspace/input"}, {Host: "/srv/out", At: "/srv/out", Writable: true}},
 				Env:       map[string]string{"LOG": "debug"},
 				Limits:    sandbox.Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1.5, Calls: sandbox.Rate{Count: 120, Per: time.Minute}, Instances: 2},
-				Lifecycle: sandbox.Lifecycle{Idle: 10 * time.Minute, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 90 * time.Second},
+				Lifecycle: sandbox.Lifecycle{Idle: 10 * time.Minute, Freeze: time.Minute, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 90 * time.Second},
 				Tools:     sandbox.ToolFilter{Allow: []string{"read_*"}}, DenyRequests: []sandbox.ServerRequest{sandbox.Roots, sandbox.Sampling},
 			},
 		},

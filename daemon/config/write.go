@@ -46,6 +46,7 @@ func block(indent, name string, d *declared) []string {
 	})
 	w.pairs("lifecycle", []pair{
 		{"idle", scalarOr(d.Lifecycle.Idle)},
+		{"freeze", scalarOr(d.Lifecycle.Freeze)},
 		{"hard", scalarOr(d.Lifecycle.Hard)},
 		{"call", scalarOr(d.Lifecycle.Call)},
 		{"start", scalarOr(d.Lifecycle.Start)},

@@ -230,6 +230,7 @@ func (s *Session) live(ctx context.Context, before, way *link) {
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.CloseWrite(); _ = server.Stop(context.WithoutCancel(ctx)) })()
 	defer s.watchIdle(way, server)()
+	defer s.watchSilence(way, server)()
 	s.lookAgain(ctx, way)
 	err = s.fromServer(ctx, way)
 	s.serverEnded(way, s.told(err))

@@ -61,6 +61,7 @@ type Backend interface {
 	RemoveServer(ctx context.Context, peer Peer, name string) error
 	StopServer(ctx context.Context, peer Peer, name string) error
 
+	freezers
 	reviews
 	updates
 

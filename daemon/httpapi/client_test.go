@@ -83,6 +83,7 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"remove": c.RemoveServer(ctx, "files"), "start": c.StartServer(ctx, "files"), "restart": c.RestartServer(ctx, "files"),
+		"freeze": c.FreezeServer(ctx, "files"), "thaw": c.ThawServer(ctx, "files"),
 		"revoke": c.RevokeToken(ctx, "t1"), "revoke grant": c.RevokeGrant(ctx, "g1"), "see": c.SeeExpired(ctx, "r1", "r2"), "shutdown": c.Shutdown(ctx),
 	} {
 		if err != nil {

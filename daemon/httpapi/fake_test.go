@@ -177,6 +177,8 @@ func (f *fake) AcceptUpdate(_ context.Context, _ httpapi.Peer, name string, a ap
 }
 
 func (f *fake) RestartServer(context.Context, httpapi.Peer, string) error { return nil }
+func (f *fake) FreezeServer(context.Context, httpapi.Peer, string) error  { return nil }
+func (f *fake) ThawServer(context.Context, httpapi.Peer, string) error    { return nil }
 
 func (f *fake) Sessions(context.Context, httpapi.Peer) ([]api.Session, error) { return nil, nil }
 

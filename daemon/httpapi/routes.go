@@ -59,6 +59,8 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/servers/{name}/update/accept", anyone, "accept-update", answer(s.acceptUpdate)},
 		{"POST", "/api/v1/servers/{name}/start", anyone, "start-server", act(s.startServer)},
 		{"POST", "/api/v1/servers/{name}/restart", anyone, "restart-server", act(s.restartServer)},
+		{"POST", "/api/v1/servers/{name}/freeze", anyone, "freeze-server", act(s.freezeServer)},
+		{"POST", "/api/v1/servers/{name}/thaw", anyone, "thaw-server", act(s.thawServer)},
 		{"DELETE", "/api/v1/servers/{name}", anyone, "remove-server", act(s.removeServer)},
 		{"POST", "/api/v1/servers/{name}/stop", anyone, "stop-server", act(s.stopServer)},
 

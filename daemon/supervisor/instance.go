@@ -2,13 +2,10 @@ package supervisor
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
 )
@@ -64,6 +61,8 @@ type Instance struct {
 	stops   bool // Stop has been called
 	excused bool
 	readyAt time.Time // zero until Ready
+
+	ice sync.RWMutex // read-held while it is sent something; held while its clock is stopped or started
 
 	closeIn sync.Once
 	stopped chan struct{} // closed when Stop is done
@@ -144,31 +143,6 @@ func (i *Instance) isExcused() bool {
 	return i.excused
 }
 
-// Freeze stops its processes' clocks without ending them; Thaw lets them go on. Kinds:
-// FailedPrecondition in any other state; Unavailable where no freezer is in force.
-func (i *Instance) Freeze(ctx context.Context) error {
-	if s := i.Now().State; s != sandbox.Ready {
-		return fmt.Errorf("freeze %s: it is %s: %w", i.server, s, errdefs.ErrFailedPrecondition)
-	}
-	if err := i.running.Freeze(ctx); err != nil {
-		return fmt.Errorf("freeze %s: %w", i.server, err)
-	}
-	i.to(sandbox.Frozen, "")
-	return nil
-}
-
-// Thaw undoes Freeze.
-func (i *Instance) Thaw(ctx context.Context) error {
-	if s := i.Now().State; s != sandbox.Frozen {
-		return fmt.Errorf("thaw %s: it is %s: %w", i.server, s, errdefs.ErrFailedPrecondition)
-	}
-	if err := i.running.Thaw(ctx); err != nil {
-		return fmt.Errorf("thaw %s: %w", i.server, err)
-	}
-	i.to(sandbox.Ready, "")
-	return nil
-}
-
 // logs are the pipes that nobody but the log reads.
 func (i *Instance) logs() []io.Reader {
 	if i.listens {
@@ -187,8 +161,14 @@ func (i *Instance) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write is the server's stdin.
-func (i *Instance) Write(p []byte) (int, error) { return i.pipes.in.Write(p) }
+// Write is the server's stdin. A frozen server is thawed for what it is sent.
+func (i *Instance) Write(p []byte) (int, error) {
+	if err := i.awake(); err != nil {
+		return 0, err
+	}
+	defer i.ice.RUnlock()
+	return i.pipes.in.Write(p)
+}
 
 // gone notes that stdout has ended while nobody asked for it.
 func (i *Instance) gone() {
@@ -212,6 +192,7 @@ func (i *Instance) gone() {
 
 // CloseWrite is stdin's end of file: from here on the instance is stopping.
 func (i *Instance) CloseWrite() error {
+	_ = i.Thaw(context.Background()) // where it is frozen: it is to see the end
 	i.ask()
 	var err error
 	i.closeIn.Do(func() { err = i.pipes.in.Close() })

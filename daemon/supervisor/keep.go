@@ -80,7 +80,7 @@ func (s *Supervisor) verdict(name sandbox.ServerName, trial chan struct{}) func(
 
 func (s *Supervisor) anyReady(name sandbox.ServerName) bool {
 	for _, i := range s.instances {
-		if i.server == name && i.Now().State == sandbox.Ready {
+		if i.server == name && slices.Contains([]sandbox.State{sandbox.Ready, sandbox.Frozen}, i.state()) {
 			return true
 		}
 	}

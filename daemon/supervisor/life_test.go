@@ -359,6 +359,46 @@ func TestFreezeAndThaw(t *testing.T) {
 	}
 }
 
+// What is sent to a frozen server lets it go on, and so does the end of its input.
+func TestAFrozenServerIsThawedForWhatItIsSent(t *testing.T) {
+	s, _ := staged(t, &stage{})
+	i, err := s.Start(t.Context(), shell("x"), NewInstanceID(), Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := i.Now().Server
+	if err := s.Freeze(t.Context(), name); !errdefs.IsNotFound(err) {
+		t.Errorf("froze what starts: %v", err)
+	}
+	i.Ready()
+	for what, do := range map[string]func() error{
+		"a message": func() error { _, _ = i.Write([]byte("x\n")); return nil }, // nobody reads here
+		"a person":  func() error { return s.Thaw(t.Context(), name) },
+	} {
+		if err := s.Freeze(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if state, _ := s.State(name); state != sandbox.Frozen {
+			t.Errorf("before %s it is %s", what, state)
+		}
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if state, _ := s.State(name); state != sandbox.Ready {
+			t.Errorf("after %s it is %s", what, state)
+		}
+	}
+	if err := s.Thaw(t.Context(), name); !errdefs.IsNotFound(err) {
+		t.Errorf("thawed what is not frozen: %v", err)
+	}
+	if err := s.Freeze(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Stop(t.Context()); err != nil || i.Now().State != sandbox.Stopped {
+		t.Errorf("%v, %s", err, i.Now().State)
+	}
+}
+
 // A server whose client is gone leaves nothing, whatever it has forked.
 func TestChildrenEndWithTheirServer(t *testing.T) {
 	t.Run("report_L01", func(t *testing.T) {

@@ -18,13 +18,21 @@ const (
 )
 
 // Dial connects to the port a server listens on inside its sandbox. Its error is a
-// *sandbox.DialError when nothing listens there.
+// *sandbox.DialError when nothing listens there. A frozen server is thawed for it, and for what is sent.
 func (i *Instance) Dial(ctx context.Context, port int) (net.Conn, error) {
+	if err := i.awake(); err != nil {
+		return nil, err
+	}
+	defer i.ice.RUnlock()
 	d, ok := i.running.(sandbox.Dialer)
 	if !ok {
 		return nil, fmt.Errorf("reach %s: nothing can be dialed where it runs: %w", i.server, errdefs.ErrUnavailable)
 	}
-	return d.Dial(ctx, port)
+	conn, err := d.Dial(ctx, port)
+	if err != nil {
+		return nil, err
+	}
+	return thawing{conn, i}, nil
 }
 
 // AwaitListening waits until something listens on a port inside, as long as the handshake may take.

@@ -13,6 +13,8 @@ func (c *cli) serverCommand() *cobra.Command {
 	return family("server", "Look at and manage configured servers",
 		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(),
 		c.serverActCommand("start", "Have a server ready to start: installed, and not held back", "Install what a server runs and, where it was held back after crashing, let it be started again.\nA server is started by the first client that needs it.", "ready to start", (*api.Client).StartServer),
+		c.serverActCommand("freeze", "Have a server's processes stand still", "Have a server's processes stand still, with what they hold in memory. The next message lets them go on.", "frozen; the next message lets it go on", (*api.Client).FreezeServer),
+		c.serverActCommand("thaw", "Let a frozen server go on", "Let a server's frozen processes go on.", "goes on", (*api.Client).ThawServer),
 		c.serverActCommand("stop", "End a server's sandboxes", "End a server's sandboxes. The next call starts it again.", "stopped", (*api.Client).StopServer),
 		c.serverActCommand("restart", "End a server's sandboxes and forget its failures", "End a server's sandboxes and forget its failures. The next call starts it again.", "ended; the next call starts it again", (*api.Client).RestartServer),
 		c.serverReviewCommand(), c.serverUpdateCommand(), c.serverRemoveCommand())
