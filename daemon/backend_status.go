@@ -31,6 +31,9 @@ func (d *Daemon) Status(ctx context.Context) (api.Status, error) {
 		Running: len(d.supervisor.Instances("")), Waiting: len(d.gate.Pending()), Page: d.page, Door: d.doorAt,
 		Home: d.config.Paths().State, CallsToday: today, Prompts: prompts,
 	}
+	if notice := d.keeperNotice(ctx); notice != "" {
+		s.Warnings = append(s.Warnings, notice)
+	}
 	s.OK = engine.name == engineReady && d.config.Problem() == nil && d.policies.notice() == ""
 	s.Sentence = sentence(s)
 	if s.Sentence == running && d.config.Problem() != nil {
@@ -138,7 +141,7 @@ func (d *Daemon) Doctor(ctx context.Context) (api.Doctor, error) {
 	for _, c := range found {
 		out.Checks = append(out.Checks, api.Check(c))
 	}
-	out.Checks = append(out.Checks, settingsCheck(d.config.Problem()), policyCheck(d.policies.notice()))
+	out.Checks = append(out.Checks, settingsCheck(d.config.Problem()), policyCheck(d.policies.notice()), keeperCheck(d.vault.keeper.Status(ctx)))
 	return out, nil
 }
 

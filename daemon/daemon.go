@@ -51,6 +51,7 @@ type Daemon struct {
 	trials     trials
 	effects    *effects
 	ways       *ways
+	vault      *sealedVault
 	secrets    *secrets
 	supervisor *supervisor.Supervisor
 	traces     *trace.Log
@@ -130,9 +131,10 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.policies = newPolicies(paths)
 	d.running, d.stop = context.WithCancel(ctx)
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
+	d.vault = newSealedVault(db, filepath.Join(paths.State, "secrets.key.age"), d.noteKeeper)
 	d.ways = newWays(d)
 	d.engine.ways = d.ways
-	d.secrets = newSecrets(d, noVault{})
+	d.secrets = newSecrets(d, d.vault)
 	d.pins = newPinned(d)
 	d.consents = newConsents(d)
 	d.engine.age = func() time.Duration { return settings.Settings().Packages.Age }
@@ -184,6 +186,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	parts.Go(func() error { return d.watchPolicy(running) })
 	parts.Go(func() error { return d.watchSleep(running) })
 	parts.Go(func() error { return d.keepRecord(running) })
+	parts.Go(func() error { return d.vault.keeper.Run(running) })
 	parts.Go(func() error { return d.secrets.run(running) })
 	err = parts.Wait()
 
@@ -194,6 +197,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	d.secrets.using.Wait()
 	d.consents.asking.Wait()
 	d.logins.Close()
+	d.vault.ring.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))

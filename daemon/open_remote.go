@@ -62,7 +62,7 @@ func (e elsewhere) Stop(ctx context.Context) error {
 
 // newLogins asks the person in their own browser. What was allowed is kept in their keyring.
 func (d *Daemon) newLogins() *oauth.Logins {
-	return oauth.New(oauth.Config{Vault: keyring.New(), Log: d.log, Open: d.showLogin, Patience: loginPatience})
+	return oauth.New(oauth.Config{Vault: keyring.New(d.vault.ring), Log: d.log, Open: d.showLogin, Patience: loginPatience})
 }
 
 // loginPatience is how long a person has for one login.

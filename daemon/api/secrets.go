@@ -90,11 +90,15 @@ type SecretRotation struct {
 	Ended   int          `json:"ended"`   // sandboxes that held the value, and are gone
 }
 
-// KeeperOpen unlocks, or first makes, the file in which the key is kept where there is no keyring.
+// KeeperOpen unlocks, or first makes, the file in which the key is kept where there is no keyring. With
+// nothing set it has the keyring ask its owner.
 type KeeperOpen struct {
 	Passphrase Hidden `json:"passphrase,omitempty"`
 	Create     bool   `json:"create,omitempty"` // make the file; only where none is
 	Cancel     bool   `json:"cancel,omitempty"` // stop waiting for the keyring
+	// Reset gives up the values that cannot be opened any more: their key, or the passphrase of its file, is
+	// lost. With Create a new file is made.
+	Reset bool `json:"reset,omitempty"`
 }
 
 // Hidden is a text that is sent and never shown: fmt and slog print something in its place.

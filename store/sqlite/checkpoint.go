@@ -53,6 +53,7 @@ func (s *Store) foldRest() {
 		return
 	}
 	_ = s.catchUp() // if it fails, whoever reads the indexes is told
+	s.scrubLog()
 	if err := s.w.release(); err != nil {
 		return
 	}

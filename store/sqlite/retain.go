@@ -171,6 +171,7 @@ func (w *writer) drop(ctx context.Context, seq int64) error {
 	for _, q := range [...]string{
 		"DELETE FROM mentions WHERE (id, seq) IN (SELECT call, seq FROM events WHERE seq <= ?1 UNION ALL SELECT session, seq FROM events WHERE seq <= ?1)",
 		"DELETE FROM calls WHERE seq <= ?1",
+		"DELETE FROM secret_uses WHERE seq <= ?1",
 		"DELETE FROM requests WHERE seq <= ?1 AND outcome <> 'pending'",
 		"DELETE FROM events WHERE seq <= ?1",
 		"DELETE FROM anchors WHERE seq < ?1",

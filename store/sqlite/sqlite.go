@@ -52,6 +52,7 @@ type Store struct {
 	key    key
 	stale  bool // the database may not stand where head says: look before the next write
 	signed int  // events since the newest anchor
+	scrub  bool // the write-ahead log may have what was overwritten: see scrubLog
 
 	scratch []byte // for hashing
 

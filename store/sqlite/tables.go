@@ -45,6 +45,22 @@ var contradictions = [...]string{
 	 FROM events e JOIN tokens t ON t.id = e.body ->> '$.token' WHERE e.kind = 'token.created' AND (t.name <> e.body ->> '$.name'
 	    OR json(t.servers) <> coalesce(json(e.body -> '$.servers'), '[]') OR json(t.tools) <> coalesce(json(e.body -> '$.tools'), '[]')
 	    OR (t.expires = 0) <> (e.body -> '$.expires' IS NULL)) ORDER BY e.seq LIMIT 1`,
+	`SELECT u.seq, 'the list of the uses of secrets points at it and should not'
+	 FROM secret_uses u LEFT JOIN events e ON e.seq = u.seq
+	 WHERE e.seq IS NULL OR e.kind <> 'secret.used' OR e.body ->> '$.name' <> u.secret ORDER BY u.seq LIMIT 1`,
+	`SELECT e.seq, 'the list of the uses of secrets does not have it'
+	 FROM events e LEFT JOIN secret_uses u ON u.secret = e.body ->> '$.name' AND u.seq = e.seq
+	 WHERE e.kind = 'secret.used' AND u.seq IS NULL ORDER BY e.seq LIMIT 1`,
+	`SELECT e.seq, 'the secret that it set is an older one again'
+	 FROM events e LEFT JOIN secrets s ON s.name = e.body ->> '$.name'
+	 WHERE e.kind = 'secret.set' AND (s.name IS NULL OR s.version < e.body ->> '$.version') ORDER BY e.seq LIMIT 1`,
+	`SELECT e.seq, 'the secret that it set comes of another command now'
+	 FROM events e JOIN secrets s ON s.name = e.body ->> '$.name' AND s.version = e.body ->> '$.version'
+	 WHERE e.kind = 'secret.set' AND s.removed = 0 AND instr(e.body, '[redacted]') = 0
+	   AND json(s.command) <> coalesce(json(e.body -> '$.command'), '[]') ORDER BY e.seq LIMIT 1`,
+	`SELECT e.seq, 'the secret that it took away is there again'
+	 FROM events e JOIN secrets s ON s.name = e.body ->> '$.name'
+	 WHERE e.kind IN ('secret.removed', 'secret.rotated') AND s.removed = 0 AND s.version <= e.body ->> '$.version' ORDER BY e.seq LIMIT 1`,
 	`SELECT e.seq, 'the permission that it revokes is in force again'
 	 FROM events e JOIN grants g ON g.id = e.body ->> '$.grant' WHERE e.kind = 'grant.revoked' AND g.revoked = 0 ORDER BY e.seq LIMIT 1`,
 	`SELECT e.seq, 'the permission that it gave reaches further now'

@@ -1540,6 +1540,7 @@ export interface components {
             cancel?: boolean;
             create?: boolean;
             passphrase?: string;
+            reset?: boolean;
         };
         Limit: {
             by: string;
