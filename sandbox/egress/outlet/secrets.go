@@ -22,7 +22,11 @@ type Secrets struct {
 	issuer *authority.Issuer
 	roots  *x509.CertPool // nil: the system's
 	first  *swap.Set
+	bodies chan struct{} // one for each large body that may be in memory
 }
+
+// maxBodies bounds the large bodies that are in memory for one sandbox at the same time.
+const maxBodies = 3
 
 // OpenSecrets reads what a sandbox was given at its start.
 //
@@ -32,7 +36,7 @@ func OpenSecrets(s wire.Sandbox) (*Secrets, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := &Secrets{issuer: issuer}
+	secrets := &Secrets{issuer: issuer, bodies: make(chan struct{}, maxBodies)}
 	if secrets.roots, err = rootsWith(s.Host.CA); err != nil {
 		return nil, err
 	}
@@ -102,10 +106,15 @@ func (o *Outlet) SetSecrets(all []wire.Placeholder) error {
 
 // endIfRevoked ends l if a value was sent on it that may not be sent any more. o.mu is held.
 func (o *Outlet) endIfRevoked(l *live) {
-	for _, c := range l.carried {
-		if !o.secrets.Permits(c.Placeholder, l.target(), time.Now()) {
+	for i, c := range l.carried {
+		mine := o.secrets.Current(c.Placeholder, l.target(), time.Now())
+		if mine == nil {
 			l.end("the secret " + c.Secret + ", which was sent on it, may not be sent there any more")
 			return
+		}
+		if mine != c.Placeholder {
+			c.stop()
+			l.carried[i] = o.watch(l, mine)
 		}
 	}
 }
@@ -163,6 +172,11 @@ func (o *Outlet) carry(l *live, p *wire.Placeholder) {
 			return
 		}
 	}
+	l.carried = append(l.carried, o.watch(l, p))
+}
+
+// watch ends l when p's time is over.
+func (o *Outlet) watch(l *live, p *wire.Placeholder) carried {
 	c := carried{Placeholder: p}
 	if !p.Until.IsZero() {
 		c.until = time.AfterFunc(time.Until(p.Until), func() {
@@ -173,7 +187,7 @@ func (o *Outlet) carry(l *live, p *wire.Placeholder) {
 			}
 		})
 	}
-	l.carried = append(l.carried, c)
+	return c
 }
 
 // Leave answers a use that waits. One that nobody waits for any more is forgotten.

@@ -884,3 +884,22 @@ func TestPlaceholdersThatCannotBeUsed(t *testing.T) {
 		t.Error("what was in force is gone")
 	}
 }
+
+func TestManyLargeBodies(t *testing.T) {
+	w := newWorld(t, nil)
+	s := newSecretly(t, w, grant("body token"))
+	c := s.client(true)
+	text := `{"pad":"` + strings.Repeat("x", 1<<20) + `","token":"` + sentinel + `"}`
+	var all sync.WaitGroup
+	for range 4 * maxBodies {
+		all.Go(func() {
+			if got := do(t, c, "POST", "https://"+granted+"/", text, "Content-Type: application/json"); got.Header.Get("X-Got-Body") != "the real one" {
+				t.Errorf("got %s", got.Header.Get("X-Got-Body"))
+			}
+		})
+	}
+	all.Wait()
+	if n := len(s.Options.Secrets.bodies); n > 0 {
+		t.Errorf("%d are held", n)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -29,7 +30,9 @@ func (o *Outlet) swapping(l *live, next http.Handler) http.Handler {
 			defer looked.finish()
 			w = looked
 		}
-		if out := o.prepare(w, r, l); out != nil {
+		body := &incoming{r: r, large: o.Secrets.bodies}
+		defer body.release()
+		if out := o.prepare(w, l, body); out != nil {
 			next.ServeHTTP(w, out)
 		}
 	})
@@ -52,8 +55,8 @@ func (o *Outlet) quietly(l *live) {
 const maxAttempts = 3
 
 // prepare is the request as it is to leave; nil where it is refused, and answered.
-func (o *Outlet) prepare(w http.ResponseWriter, r *http.Request, l *live) *http.Request {
-	body := &incoming{r: r}
+func (o *Outlet) prepare(w http.ResponseWriter, l *live, body *incoming) *http.Request {
+	r := body.r
 	for range maxAttempts {
 		set := o.placeholders()
 		if set.Reads(r, l.target(), time.Now()) && !body.read() {
@@ -106,7 +109,7 @@ func (o *Outlet) leaving(l *live, set *swap.Set, plan *swap.Plan, body *incoming
 		body.replace(out, body.all)
 	case out.Body != nil && out.Body != http.NoBody && !set.Empty():
 		why := "It does not stand in a body in which secrets are put."
-		if body.large {
+		if body.tooLarge {
 			why = swap.TooLarge
 		}
 		out.Body = o.watched(l, set, out, why)
@@ -116,11 +119,17 @@ func (o *Outlet) leaving(l *live, set *swap.Set, plan *swap.Plan, body *incoming
 
 // incoming is a request's body.
 type incoming struct {
-	r     *http.Request
-	done  bool
-	all   []byte // nil where it was not read, or is too large
-	large bool
+	r        *http.Request
+	large    chan struct{} // see Secrets.bodies
+	held     sync.Once     // let go of
+	letGo    func()
+	done     bool
+	all      []byte // nil where it was not read, or is too large
+	tooLarge bool
 }
+
+// smallBody is what any number of requests may have in memory, in bytes.
+const smallBody = 64 << 10
 
 // read reads the body, unless it is too large; then it stays to be read. False when it broke off.
 func (b *incoming) read() bool {
@@ -128,20 +137,65 @@ func (b *incoming) read() bool {
 		return true
 	}
 	b.done = true
-	if b.large = b.r.ContentLength > swap.MaxBody; b.large {
+	if b.tooLarge = b.r.ContentLength > swap.MaxBody; b.tooLarge {
 		return true
 	}
-	all, err := io.ReadAll(io.LimitReader(b.r.Body, swap.MaxBody+1))
-	if err != nil {
+	all, err := io.ReadAll(io.LimitReader(b.r.Body, smallBody+1))
+	if err == nil && len(all) > smallBody && b.hold() {
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(b.r.Body, swap.MaxBody+1-int64(len(all))))
+		all = append(all, rest...)
+	}
+	if err != nil || b.r.Context().Err() != nil {
 		return false
 	}
-	if b.large = len(all) > swap.MaxBody; b.large {
+	if b.tooLarge = len(all) > swap.MaxBody; b.tooLarge {
 		b.r.Body = &rejoined{io.MultiReader(bytes.NewReader(all), b.r.Body), b.r.Body}
 		return true
 	}
 	b.all = all
 	return true
 }
+
+// hold waits until a large body may be in memory; false when the request is given up before.
+func (b *incoming) hold() bool {
+	select {
+	case b.large <- struct{}{}:
+		b.letGo = func() { <-b.large }
+		return true
+	case <-b.r.Context().Done():
+		return false
+	}
+}
+
+// release lets another one be, once this one has left.
+func (b *incoming) release() {
+	if b.letGo != nil {
+		b.held.Do(b.letGo)
+	}
+}
+
+// known is a body in memory, on its way out.
+type known struct {
+	b *incoming
+	r *bytes.Reader
+}
+
+// Read reads the body, and forgets it at its end.
+func (k *known) Read(p []byte) (int, error) {
+	if k.r == nil {
+		return 0, io.EOF
+	}
+	n, err := k.r.Read(p)
+	if k.r.Len() == 0 {
+		k.r = nil
+		k.b.release()
+	}
+	return n, err
+}
+
+// Close does nothing.
+func (k *known) Close() error { return nil }
 
 type rejoined struct {
 	io.Reader
@@ -150,7 +204,8 @@ type rejoined struct {
 
 // replace gives out a body that is known.
 func (b *incoming) replace(out *http.Request, body []byte) {
-	out.Body = io.NopCloser(bytes.NewReader(body))
+	b.all = nil
+	out.Body = &known{b, bytes.NewReader(body)}
 	out.TransferEncoding = nil
 	out.ContentLength = int64(len(body))
 	if len(out.Trailer) > 0 {

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -288,13 +289,21 @@ func (s *Scanner) String(text string) string {
 }
 
 // Names lists the Pairs that text holds, each once, in whatever writing.
-func (s *Scanner) Names(text string) []string {
+func (s *Scanner) Names(text string) []string { return s.NamesIn([]byte(text)) }
+
+// NamesIn is Names of bytes.
+func (s *Scanner) NamesIn(b []byte) []string {
 	var names []string
-	f := NewFilter(s, func([]byte) error { return nil })
-	f.Found = func(name string) { names = append(names, name) }
-	_ = f.Write([]byte(text))
-	_ = f.Close()
-	return names
+	for {
+		at, found := s.find(b, true)
+		if found.pattern == nil {
+			return names
+		}
+		if !slices.Contains(names, found.pattern.name) {
+			names = append(names, found.pattern.name)
+		}
+		b = b[at+found.length:]
+	}
 }
 
 // Contains says whether text, a name in any case or percent-escaped, holds one of the Pairs.

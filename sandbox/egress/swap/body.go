@@ -120,7 +120,7 @@ func (p *Plan) doBody(h http.Header, body []byte) {
 	if !bytes.Equal(after, body) {
 		p.body = after
 	}
-	for _, name := range p.set.sentinels.Names(string(after)) {
+	for _, name := range p.set.sentinels.NamesIn(after) {
 		p.inBody(p.set.bySentinel[name], why)
 	}
 }

@@ -130,10 +130,14 @@ func (s *Set) Opens(to Target, now time.Time) bool {
 	return slices.ContainsFunc(s.all, func(p *wire.Placeholder) bool { return refuses(p, to, now) == "" })
 }
 
-// Permits says whether exactly that sentinel may still be swapped for exactly that value, to that host.
-func (s *Set) Permits(p *wire.Placeholder, to Target, now time.Time) bool {
+// Current is what s has for exactly that sentinel and exactly that value, if it may be sent to that host;
+// nil where it has nothing.
+func (s *Set) Current(p *wire.Placeholder, to Target, now time.Time) *wire.Placeholder {
 	mine := s.bySentinel[p.Sentinel]
-	return mine != nil && mine.Value.Send() == p.Value.Send() && refuses(mine, to, now) == ""
+	if mine == nil || mine.Value.Send() != p.Value.Send() || refuses(mine, to, now) != "" {
+		return nil
+	}
+	return mine
 }
 
 // refuses says why p may not be sent to a host; "" when it may.

@@ -268,7 +268,7 @@ func TestWhereTo(t *testing.T) {
 			s := set(t, p)
 			r := request(t, "/", "Authorization: Bearer "+sentinel)
 			plan := s.Plan(r, nil, test.to, test.now)
-			if swapped := plan.Apply(r).Header.Get("Authorization") == "Bearer "+value; swapped != (test.want == "") || swapped != s.Opens(test.to, test.now) || swapped != s.Permits(&p, test.to, test.now) {
+			if swapped := plan.Apply(r).Header.Get("Authorization") == "Bearer "+value; swapped != (test.want == "") || swapped != s.Opens(test.to, test.now) || swapped != (s.Current(&p, test.to, test.now) != nil) {
 				t.Errorf("swapped: %v", swapped)
 			}
 			if test.want != "" && (len(plan.Stays) != 1 || !strings.Contains(plan.Stays[0].Why, test.want)) {
