@@ -31,20 +31,6 @@ type vault interface {
 	RecordUse(ctx context.Context, u store.SecretUse) error
 }
 
-// noVault has none.
-type noVault struct{}
-
-func (noVault) Secret(_ context.Context, name string) (store.SecretRef, error) {
-	return store.SecretRef{}, fmt.Errorf("secret %s: %w", name, errdefs.ErrNotFound)
-}
-
-func (v noVault) Value(ctx context.Context, name string) (store.SecretRef, store.SecretValue, error) {
-	ref, err := v.Secret(ctx, name)
-	return ref, store.SecretValue{}, err
-}
-
-func (noVault) RecordUse(context.Context, store.SecretUse) error { return nil }
-
 // secrets are what servers may use: what each sandbox has of them, and what a change makes of that.
 type secrets struct {
 	d     *Daemon
@@ -77,7 +63,8 @@ type given struct {
 	ref      store.SecretRef
 	sentinel string // with a placeholder
 	value    store.SecretValue
-	dropped  bool // it may not be used any more
+	read     time.Time // when value was
+	dropped  bool      // it may not be used any more
 }
 
 // carrying is what of secrets one call has had.
@@ -124,7 +111,7 @@ func (s *secrets) Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Laun
 		if why := wanting(srv.Name, g, ref, err, time.Now()); why != nil {
 			return nil, why
 		}
-		h.given = append(h.given, given{grant: g, ref: ref, value: value})
+		h.given = append(h.given, given{grant: g, ref: ref, value: value, read: time.Now()})
 	}
 	if len(h.given) == 0 {
 		s.keep(h)
@@ -393,7 +380,7 @@ func (s *secrets) renew(ctx context.Context, h *holding, g *given, grants []sand
 	if now.Mode != g.grant.Mode || now.Env != g.grant.Env || now.File != g.grant.File || g.sentinel != "" && !covered(now.Hosts, g.grant.Hosts) {
 		stale = "the leave to use the secret " + now.Secret + " was changed"
 	}
-	if ref.Version == g.ref.Version && !g.dropped {
+	if ref.Version == g.ref.Version && !g.dropped && !g.old(time.Now()) {
 		if g.sentinel != "" {
 			g.grant = now
 		}
@@ -407,8 +394,13 @@ func (s *secrets) renew(ctx context.Context, h *holding, g *given, grants []sand
 		s.d.log.Warn("a changed secret cannot be read; it is not sent any more", "server", h.server.Name, "err", err)
 		return g.drop("the secret " + now.Secret + " cannot be read")
 	}
-	g.ref, g.value, g.grant, g.dropped = ref, value, now, false
+	g.ref, g.value, g.grant, g.read, g.dropped = ref, value, now, time.Now(), false
 	return stale, false
+}
+
+// old says that a command is to be asked for the value anew. What a server holds itself stays as it is.
+func (g *given) old(now time.Time) bool {
+	return len(g.ref.Command) > 0 && g.sentinel != "" && !now.Before(g.read.Add(commandGood))
 }
 
 // drop takes it away: what is a sentinel stays one, who holds the value has to go.
@@ -459,14 +451,18 @@ func (s *secrets) run(ctx context.Context) error {
 	}
 }
 
-// nextEnd is when the first of what sandboxes have runs out; zero for never.
+// nextEnd is when the first of what sandboxes have runs out, or is to be read anew; zero for never.
 func (s *secrets) nextEnd() (next time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.held {
 		for _, g := range h.given {
-			if t := earlier(g.grant.Until, g.ref.Expires); !t.IsZero() && !g.dropped {
-				next = earlier(next, t)
+			if g.dropped {
+				continue
+			}
+			next = earlier(next, earlier(g.grant.Until, g.ref.Expires))
+			if len(g.ref.Command) > 0 && g.sentinel != "" {
+				next = earlier(next, g.read.Add(commandGood))
 			}
 		}
 	}

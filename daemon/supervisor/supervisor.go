@@ -159,7 +159,10 @@ func (s *Supervisor) startNow(ctx context.Context, srv sandbox.Server, id sandbo
 	launch, err := s.prepare(ctx, srv, id, o)
 	var frame []byte
 	if err == nil && s.Secrets != nil {
-		frame, err = s.Secrets.Equip(ctx, srv, &launch)
+		if frame, err = s.Secrets.Equip(ctx, srv, &launch); err != nil { // no fault of the server's: it waits for nothing
+			decided()
+			return nil, fmt.Errorf("start %s: %w", srv.Name, err)
+		}
 	}
 	var i *Instance
 	if err == nil {
