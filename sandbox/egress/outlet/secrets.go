@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -22,11 +23,11 @@ type Secrets struct {
 	issuer *authority.Issuer
 	roots  *x509.CertPool // nil: the system's
 	first  *swap.Set
-	bodies chan struct{} // one for each large body that may be in memory
+	bodies atomic.Int64 // bytes of large bodies that are in memory
 }
 
-// maxBodies bounds the large bodies that are in memory for one sandbox at the same time.
-const maxBodies = 3
+// maxBodies bounds the bytes of large bodies that are in memory for one sandbox at the same time.
+const maxBodies = 64 << 20
 
 // OpenSecrets reads what a sandbox was given at its start.
 //
@@ -36,7 +37,7 @@ func OpenSecrets(s wire.Sandbox) (*Secrets, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := &Secrets{issuer: issuer, bodies: make(chan struct{}, maxBodies)}
+	secrets := &Secrets{issuer: issuer}
 	if secrets.roots, err = rootsWith(s.Host.CA); err != nil {
 		return nil, err
 	}

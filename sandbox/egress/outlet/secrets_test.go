@@ -889,17 +889,29 @@ func TestManyLargeBodies(t *testing.T) {
 	w := newWorld(t, nil)
 	s := newSecretly(t, w, grant("body token"))
 	c := s.client(true)
-	text := `{"pad":"` + strings.Repeat("x", 1<<20) + `","token":"` + sentinel + `"}`
+	text := `{"pad":"` + strings.Repeat("x", 2<<20) + `","token":"` + sentinel + `"}`
+	refused := make(chan string, 50)
+	send := func() {
+		got := do(t, c, "POST", "https://"+granted+"/", text, "Content-Type: application/json")
+		if got.StatusCode == http.StatusServiceUnavailable {
+			refused <- got.body
+		} else if got.Header.Get("X-Got-Body") != "the real one" {
+			t.Errorf("got %s", got.Header.Get("X-Got-Body"))
+		}
+	}
 	var all sync.WaitGroup
-	for range 4 * maxBodies {
-		all.Go(func() {
-			if got := do(t, c, "POST", "https://"+granted+"/", text, "Content-Type: application/json"); got.Header.Get("X-Got-Body") != "the real one" {
-				t.Errorf("got %s", got.Header.Get("X-Got-Body"))
-			}
-		})
+	for range 12 {
+		all.Go(send)
 	}
 	all.Wait()
-	if n := len(s.Options.Secrets.bodies); n > 0 {
-		t.Errorf("%d are held", n)
+	if n := s.Options.Secrets.bodies.Load(); n > 0 || len(refused) > 0 {
+		t.Errorf("%d bytes are kept, %d refused", n, len(refused))
 	}
+	s.Options.Secrets.bodies.Store(maxBodies - 1<<20)
+	send()
+	if len(refused) != 1 {
+		t.Error("more is kept in memory than may be")
+	}
+	s.Options.Secrets.bodies.Store(0)
+	send()
 }

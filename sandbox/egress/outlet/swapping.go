@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -30,7 +30,7 @@ func (o *Outlet) swapping(l *live, next http.Handler) http.Handler {
 			defer looked.finish()
 			w = looked
 		}
-		body := &incoming{r: r, large: o.Secrets.bodies}
+		body := &incoming{r: r, kept: &o.Secrets.bodies}
 		defer body.release()
 		if out := o.prepare(w, l, body); out != nil {
 			next.ServeHTTP(w, out)
@@ -59,9 +59,11 @@ func (o *Outlet) prepare(w http.ResponseWriter, l *live, body *incoming) *http.R
 	r := body.r
 	for range maxAttempts {
 		set := o.placeholders()
-		if set.Reads(r, l.target(), time.Now()) && !body.read() {
-			http.Error(w, "garita: the request's body broke off", http.StatusBadRequest)
-			return nil
+		if set.Reads(r, l.target(), time.Now()) {
+			if status, what := body.read(); status != 0 {
+				http.Error(w, "garita: "+what, status)
+				return nil
+			}
 		}
 		plan := set.Plan(r, body.all, l.target(), time.Now())
 		if p, why := o.mayLeave(r, l, plan); p != nil {
@@ -120,9 +122,8 @@ func (o *Outlet) leaving(l *live, set *swap.Set, plan *swap.Plan, body *incoming
 // incoming is a request's body.
 type incoming struct {
 	r        *http.Request
-	large    chan struct{} // see Secrets.bodies
-	held     sync.Once     // let go of
-	letGo    func()
+	kept     *atomic.Int64 // see Secrets.bodies
+	reserved atomic.Int64  // of it
 	done     bool
 	all      []byte // nil where it was not read, or is too large
 	tooLarge bool
@@ -131,49 +132,53 @@ type incoming struct {
 // smallBody is what any number of requests may have in memory, in bytes.
 const smallBody = 64 << 10
 
-// read reads the body, unless it is too large; then it stays to be read. False when it broke off.
-func (b *incoming) read() bool {
+// read reads the body, unless it is too large; then it stays to be read. A status other than 0 says
+// that it could not be read.
+func (b *incoming) read() (status int, what string) {
 	if b.done {
-		return true
+		return 0, ""
 	}
 	b.done = true
 	if b.tooLarge = b.r.ContentLength > swap.MaxBody; b.tooLarge {
-		return true
+		return 0, ""
 	}
 	all, err := io.ReadAll(io.LimitReader(b.r.Body, smallBody+1))
-	if err == nil && len(all) > smallBody && b.hold() {
+	if err == nil && len(all) > smallBody {
+		// It cannot wait here: what is not read keeps other requests on this connection from being read.
+		if !b.reserve() {
+			return http.StatusServiceUnavailable, "too many large requests with secrets are under way; try again"
+		}
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(b.r.Body, swap.MaxBody+1-int64(len(all))))
 		all = append(all, rest...)
 	}
-	if err != nil || b.r.Context().Err() != nil {
-		return false
+	if err != nil {
+		return http.StatusBadRequest, "the request's body broke off"
 	}
 	if b.tooLarge = len(all) > swap.MaxBody; b.tooLarge {
 		b.r.Body = &rejoined{io.MultiReader(bytes.NewReader(all), b.r.Body), b.r.Body}
-		return true
+		return 0, ""
 	}
 	b.all = all
+	return 0, ""
+}
+
+// reserve makes room for a large body; false where there is none.
+func (b *incoming) reserve() bool {
+	n := b.r.ContentLength
+	if n < 0 {
+		n = swap.MaxBody
+	}
+	if b.kept.Add(n) > maxBodies {
+		b.kept.Add(-n)
+		return false
+	}
+	b.reserved.Store(n)
 	return true
 }
 
-// hold waits until a large body may be in memory; false when the request is given up before.
-func (b *incoming) hold() bool {
-	select {
-	case b.large <- struct{}{}:
-		b.letGo = func() { <-b.large }
-		return true
-	case <-b.r.Context().Done():
-		return false
-	}
-}
-
-// release lets another one be, once this one has left.
-func (b *incoming) release() {
-	if b.letGo != nil {
-		b.held.Do(b.letGo)
-	}
-}
+// release gives the room back. It may be called again.
+func (b *incoming) release() { b.kept.Add(-b.reserved.Swap(0)) }
 
 // known is a body in memory, on its way out.
 type known struct {
