@@ -308,6 +308,9 @@ func (s *Scanner) NamesIn(b []byte) []string {
 
 // Contains says whether text, a name in any case or percent-escaped, holds one of the Pairs.
 func (s *Scanner) Contains(text string) bool {
+	if s.Empty() {
+		return false
+	}
 	if len(s.Names(text)) > 0 {
 		return true
 	}

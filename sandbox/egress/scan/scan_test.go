@@ -201,7 +201,7 @@ func TestNamesAndContains(t *testing.T) {
 		t.Error("Contains")
 	}
 	var none *Scanner
-	if !none.Empty() || none.String("x") != "x" {
+	if !none.Empty() || none.String("x") != "x" || none.Contains("x") {
 		t.Error("no scanner")
 	}
 }
