@@ -403,11 +403,15 @@ func (g *given) old(now time.Time) bool {
 	return len(g.ref.Command) > 0 && g.sentinel != "" && !now.Before(g.read.Add(commandGood))
 }
 
-// drop takes it away: what is a sentinel stays one, who holds the value has to go.
+// drop takes it away: what is a sentinel stays one, and its server may go on; who holds the value has to
+// go.
 func (g *given) drop(why string) (stale string, gone bool) {
-	gone = g.grant.Weaker() && !g.dropped
+	again := g.dropped
 	g.dropped = true
-	return why, gone
+	if !g.grant.Weaker() {
+		return "", false
+	}
+	return why, !again
 }
 
 // covered says whether an authority made for before can sign for all of now.
