@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -305,11 +306,15 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 	return d.secret(ctx, name)
 }
 
-// grantFrom is a grant as a person gives it; a placeholder where no mode is named.
+// grantFrom is a grant as a person gives it: a placeholder where no mode is named, and a file below
+// sandbox.SecretsDir.
 func grantFrom(name string, g api.SecretGrant) (sandbox.SecretGrant, error) {
 	out := sandbox.SecretGrant{Secret: name, Mode: sandbox.SecretMode(g.Mode), Env: g.Env, File: g.File, Tools: g.Tools, Ask: g.Ask}
 	if g.Mode == "" {
 		out.Mode = sandbox.SecretPlaceholder
+	}
+	if g.File != "" && !path.IsAbs(g.File) {
+		out.File = path.Join(sandbox.SecretsDir, g.File)
 	}
 	if g.Until != nil {
 		out.Until = g.Until.UTC().Truncate(time.Second)

@@ -11,6 +11,7 @@ import (
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,6 +44,9 @@ func (f keyFile) make(k Key, passphrase string) error {
 	if err != nil {
 		return err
 	}
+	if back, err := decrypt(text, passphrase); err != nil || back.ID() != k.ID() { // all secrets hang on it
+		return fmt.Errorf("what was written does not read back: %w", err)
+	}
 	new, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+".*") // 0600
 	if err != nil {
 		return err
@@ -68,15 +72,24 @@ func (f keyFile) encrypt(k Key, passphrase string) ([]byte, error) {
 		return nil, err
 	}
 	_, err = in.Write(append(k.encode(), '\n'))
-	return out.Bytes(), errors.Join(err, in.Close(), armored.Close())
+	err = errors.Join(err, in.Close(), armored.Close())
+	return out.Bytes(), err
 }
 
-// open reads the key. ErrPassphrase.
+// open reads the key. ErrPassphrase; FailedPrecondition when the file is not what it should be.
 func (f keyFile) open(passphrase string) (Key, error) {
 	text, err := f.read()
 	if err != nil {
 		return Key{}, err
 	}
+	k, err := decrypt(text, passphrase)
+	if err != nil && !errors.Is(err, ErrPassphrase) {
+		return Key{}, fmt.Errorf("%s cannot be read: %w: %w", f.path, err, errdefs.ErrFailedPrecondition)
+	}
+	return k, err
+}
+
+func decrypt(text []byte, passphrase string) (Key, error) {
 	with, err := age.NewScryptIdentity(passphrase)
 	if err != nil {
 		return Key{}, err
@@ -88,18 +101,14 @@ func (f keyFile) open(passphrase string) (Key, error) {
 		return Key{}, ErrPassphrase
 	}
 	if err != nil {
-		return Key{}, fmt.Errorf("%s cannot be read: %w", f.path, err)
+		return Key{}, err
 	}
 	plain, err := io.ReadAll(io.LimitReader(out, maxFile))
 	if err != nil {
-		return Key{}, fmt.Errorf("%s cannot be read: %w", f.path, err)
+		return Key{}, err
 	}
 	defer clear(plain)
-	k, err := decode(plain)
-	if err != nil {
-		return Key{}, fmt.Errorf("%s: %w", f.path, err)
-	}
-	return k, nil
+	return decode(plain)
 }
 
 func (f keyFile) read() ([]byte, error) {

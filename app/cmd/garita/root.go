@@ -27,7 +27,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.SetHelpCommandGroupID("look")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	group(root, "look", c.statusCommand(), c.doctorCommand(), c.uiCommand(), c.traceCommand(), c.versionCommand())
-	group(root, "servers", c.importCommand(), c.restoreCommand(), c.serverCommand(), c.tokenCommand())
+	group(root, "servers", c.importCommand(), c.restoreCommand(), c.serverCommand(), c.secretCommand(), c.tokenCommand())
 	group(root, "answer", c.approvalsCommand(), c.grantsCommand(), c.networkCommand(), c.policyCommand(), c.workspaceCommand(), c.auditCommand())
 	group(root, "run", c.connectCommand(), c.runCommand(), c.callCommand(), c.hookCommand(), c.daemonCommand(), c.trayCommand())
 	return root
