@@ -63,6 +63,17 @@ type NetworkAccess struct {
 	Hosts []string `json:"hosts"` // host:port, or what else it reached
 	Call  CallID   `json:"call,omitempty"`
 	After bool     `json:"after,omitempty"` // it has happened: what is asked is whether the result may be used
+	// Addresses are the hosts' real ones, where they are known: a name is looked up once it may be reached,
+	// and not before, for the lookup itself tells its name server something. They are checked then.
+	Addresses []string `json:"addresses,omitempty"`
+	// Upload is set where the host is reached already, and what is asked is whether something may be sent there.
+	Upload *Upload `json:"upload,omitempty"`
+}
+
+// Upload is what a server is about to send.
+type Upload struct {
+	Bytes int64    `json:"bytes,omitempty"` // so far, beyond what came back
+	Kinds []string `json:"kinds,omitempty"` // what was found in it: "a GitHub token"
 }
 
 // Installation is a package that a server wants installed, or the install script of one that is.
@@ -113,13 +124,22 @@ func (s Subject) fields() []string {
 	case KindApply:
 		return append([]string{string(s.Apply.Workspace), string(s.Apply.Seen)}, s.Apply.Paths...)
 	case KindNetwork:
-		return append([]string{string(s.Network.Call), strconv.FormatBool(s.Network.After)}, s.Network.Hosts...)
+		return append(s.Network.fields(), s.Network.Hosts...)
 	case KindInstall:
 		return append([]string{s.Install.Package, s.Install.Integrity, s.Install.Script}, s.Install.Doubts...)
 	case KindSecret:
 		return append([]string{s.Secret.Secret}, s.Secret.Hosts...)
 	}
 	return nil
+}
+
+func (n *NetworkAccess) fields() []string {
+	fields := []string{string(n.Call), strconv.FormatBool(n.After)}
+	if n.Upload != nil {
+		fields = append(fields, "upload", strconv.FormatInt(n.Upload.Bytes, 10), strconv.Itoa(len(n.Upload.Kinds)))
+		fields = append(fields, n.Upload.Kinds...)
+	}
+	return fields
 }
 
 // Question is something to be asked of a person that is not about a call.

@@ -242,7 +242,7 @@ func withSubject(a api.Approval, r approvals.Request) api.Approval {
 	case s.Apply != nil:
 		a.Apply = &api.Application{Workspace: string(s.Apply.Workspace), Seen: string(s.Apply.Seen), Paths: notNil(s.Apply.Paths)}
 	case s.Network != nil:
-		a.Network = &api.NetworkAccess{Hosts: notNil(s.Network.Hosts), Call: string(s.Network.Call), After: s.Network.After}
+		a.Network = networkOf(s.Network)
 		a.Object = strings.Join(s.Network.Hosts, ", ")
 		if !s.Network.After {
 			a.Title = fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
@@ -319,4 +319,12 @@ func perHundred(asked, calls int) float64 {
 		return 0
 	}
 	return float64(asked*1000/calls) / 10
+}
+
+func networkOf(n *approvals.NetworkAccess) *api.NetworkAccess {
+	out := &api.NetworkAccess{Hosts: notNil(n.Hosts), Call: string(n.Call), After: n.After, Addresses: notNil(n.Addresses)}
+	if n.Upload != nil {
+		out.Upload = &api.Upload{Bytes: n.Upload.Bytes, Kinds: notNil(n.Upload.Kinds)}
+	}
+	return out
 }

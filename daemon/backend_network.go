@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/store"
 )
 
@@ -54,7 +56,7 @@ func ruleTexts(list []sandbox.Endpoint) []string {
 func (d *Daemon) hostGrants(server sandbox.ServerName) []api.NetworkGrant {
 	out := []api.NetworkGrant{}
 	for _, g := range d.gate.Grants() {
-		if host := grants.Host(g); host != "" && g.Server == server && !ended(g, time.Now()) {
+		if host := cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g)); host != "" && g.Server == server && !ended(g, time.Now()) {
 			out = append(out, api.NetworkGrant{Grant: string(g.ID), Host: host, Words: grants.Words(g)})
 		}
 	}
@@ -150,7 +152,7 @@ func (d *Daemon) revokeHost(ctx context.Context, server sandbox.ServerName, host
 		return
 	}
 	for _, g := range d.gate.Grants() {
-		if g.Server == server && grants.Host(g) == e.String() {
+		if g.Server == server && cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g)) == e.String() {
 			if err := d.gate.Revoke(ctx, g.ID, by); err != nil {
 				d.log.Warn("a permission was revoked, but not on record", "server", server, "err", err)
 			}
@@ -158,7 +160,7 @@ func (d *Daemon) revokeHost(ctx context.Context, server sandbox.ServerName, host
 	}
 	for _, o := range d.ways.all() {
 		if o.launch.Server == server {
-			o.answer(ctx, e, false, "") // and what was let pass once
+			o.answer(ctx, client.NetworkAsked{Host: e.Host, Port: e.Port}, false, "") // and what was let pass once
 		}
 	}
 }

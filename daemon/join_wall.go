@@ -61,8 +61,8 @@ type way struct {
 	names   []client.GivenName
 	live    map[uint64]sandbox.Connection
 	calls   map[approvals.CallID]*wallWatch
-	asked   map[sandbox.Endpoint]bool
-	refused map[sandbox.Endpoint]time.Time
+	asked   map[asking]bool
+	refused map[asking]time.Time
 }
 
 func newWays(d *Daemon) *ways {
@@ -88,7 +88,7 @@ func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (
 	w.mu.Lock()
 	one := &way{
 		all: w, launch: l, session: w.whose[l.ID], over: make(chan struct{}), events: make(chan store.Event, eventsWaiting), told: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
-		asked: map[sandbox.Endpoint]bool{}, refused: map[sandbox.Endpoint]time.Time{},
+		asked: map[asking]bool{}, refused: map[asking]time.Time{},
 	}
 	w.mu.Unlock()
 	one.written.Go(one.write)
@@ -257,17 +257,21 @@ func (o *way) rules() sandbox.Allowlist {
 		l.Localhost, l.HostPorts = o.launch.Network.Localhost, slices.Clone(l.HostPorts)
 	}
 	l.Endpoints = slices.Clone(l.Endpoints)
+	now := time.Now()
 	for _, g := range o.all.d.gate.Grants() {
-		if e, ok := o.granted(g, time.Now()); ok && !slices.Contains(l.Endpoints, e) {
-			l.Endpoints = append(l.Endpoints, e)
+		for list, about := range map[*[]sandbox.Endpoint]string{
+			&l.Endpoints: grants.Host(g), &l.AnySize: grants.UploadHost(g), &l.AnyText: grants.CredentialsHost(g),
+		} {
+			if e, ok := o.granted(g, about, now); ok && !slices.Contains(*list, e) {
+				*list = append(*list, e)
+			}
 		}
 	}
 	return l
 }
 
-// granted is the host that g lets this sandbox reach.
-func (o *way) granted(g approvals.Grant, now time.Time) (sandbox.Endpoint, bool) {
-	host := grants.Host(g)
+// granted is the host that g is about, where it is a permission of this sandbox's.
+func (o *way) granted(g approvals.Grant, host string, now time.Time) (sandbox.Endpoint, bool) {
 	switch {
 	case host == "", ended(g, now), g.Server != o.launch.Server, g.Principal != o.session.Principal, g.Spec != o.session.Spec:
 		return sandbox.Endpoint{}, false

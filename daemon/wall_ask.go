@@ -9,48 +9,63 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 )
 
 // noAgain is how long a no to a host is an answer to the next connection, too.
 const noAgain = 10 * time.Minute
 
-// ask puts a host that is not listed to a person, while the connection waits at the wall. It does not
-// wait. An answer that comes when the connection has given up is good for the next one.
-func (o *way) ask(e sandbox.Endpoint) {
+// asking is what a question is about, apart from how much is to be sent.
+type asking struct {
+	host string
+	port uint16
+	what client.NetworkWhat
+}
+
+func askingOf(a client.NetworkAsked) asking { return asking{a.Host, a.Port, a.What} }
+
+// ask puts what is not listed, or an upload, to a person, while the connection waits at the wall. It does
+// not wait. An answer that comes when the connection has given up is good for the next one.
+func (o *way) ask(a client.NetworkAsked) {
+	key := askingOf(a)
 	o.mu.Lock()
-	asked, refused := o.asked[e], time.Since(o.refused[e]) < noAgain
+	asked, refused := o.asked[key], time.Since(o.refused[key]) < noAgain
 	if !asked && !refused {
-		o.asked[e] = true
+		o.asked[key] = true
 	}
-	q := o.question(e)
+	q := o.question(a)
 	o.mu.Unlock()
 	running := o.all.d.running
 	switch {
 	case running.Err() != nil || asked:
 		return
 	case refused:
-		o.all.asking.Go(func() { o.answer(running, e, false, "") })
+		o.all.asking.Go(func() { o.answer(running, a, false, "") })
 		return
 	}
-	o.all.asking.Go(func() {
-		ctx, cancel := context.WithCancel(running)
-		defer cancel()
-		defer o.untilClosed(cancel)()
-		d, err := o.all.d.gate.Ask(ctx, q)
-		o.mu.Lock()
-		delete(o.asked, e)
-		if d.Outcome == approvals.Denied {
-			o.refused[e] = time.Now()
-		}
-		o.mu.Unlock()
-		if err != nil && ctx.Err() == nil {
-			o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
-		}
-		if d.Allowed() {
-			o.all.refresh(ctx) // it may be remembered
-		}
-		o.answer(ctx, e, d.Allowed(), "approved by "+d.By)
-	})
+	o.all.asking.Go(func() { o.put(running, a, q) })
+}
+
+// put asks and waits, and tells the wall.
+func (o *way) put(running context.Context, a client.NetworkAsked, q approvals.Question) {
+	ctx, cancel := context.WithCancel(running)
+	defer cancel()
+	defer o.untilClosed(cancel)()
+	d, err := o.all.d.gate.Ask(ctx, q)
+	key := askingOf(a)
+	o.mu.Lock()
+	delete(o.asked, key)
+	if d.Outcome == approvals.Denied {
+		o.refused[key] = time.Now()
+	}
+	o.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
+	}
+	if d.Allowed() {
+		o.all.refresh(ctx) // it may be remembered
+	}
+	o.answer(ctx, a, d.Allowed(), "approved by "+d.By)
 }
 
 // untilClosed calls cancel when the sandbox has ended.
@@ -66,14 +81,15 @@ func (o *way) untilClosed(cancel func()) (stop func()) {
 	return func() { close(watched) }
 }
 
-func (o *way) answer(ctx context.Context, e sandbox.Endpoint, allow bool, rule string) {
-	if err := o.current().Answer(ctx, e, allow, rule); err != nil && ctx.Err() == nil {
+func (o *way) answer(ctx context.Context, a client.NetworkAsked, allow bool, rule string) {
+	if err := o.current().Answer(ctx, a, allow, rule); err != nil && ctx.Err() == nil {
 		o.all.d.log.Warn("the wall was not told of an answer", "server", o.launch.Server, "err", err)
 	}
 }
 
 // question is about one host. o.mu is held.
-func (o *way) question(e sandbox.Endpoint) approvals.Question {
+func (o *way) question(a client.NetworkAsked) approvals.Question {
+	e := sandbox.Endpoint{Host: a.Host, Port: a.Port}
 	calls := o.inFlight()
 	subject := &approvals.NetworkAccess{Hosts: []string{e.String()}}
 	during := "while no call was under way"
@@ -84,17 +100,45 @@ func (o *way) question(e sandbox.Endpoint) approvals.Question {
 	default:
 		during = fmt.Sprintf("while %d calls were under way", len(calls))
 	}
+	if a.What != "" {
+		subject.Upload = &approvals.Upload{Bytes: a.Bytes, Kinds: a.Kinds}
+		subject.Addresses = o.addressesOf(e)
+	}
+	wants, reason := wanted(o.launch.Server, a, e, during)
 	return approvals.Question{
 		About: approvals.Call{
 			Session: o.session.ID, Principal: o.session.Principal, Server: o.launch.Server, Spec: o.session.Spec, Instance: o.launch.ID,
-			Class: approvals.Write, Sentence: "reach " + e.String(), At: time.Now().UTC(),
+			Class: approvals.Write, Sentence: wants, At: time.Now().UTC(),
 		},
 		Subject: approvals.Subject{Network: subject},
-		Why: approvals.Decision{
-			Effect: approvals.Ask, Class: approvals.Write, Rule: "the wall",
-			Reason: fmt.Sprintf("%s is not in %s's list of hosts; it was asked for %s.", e, o.launch.Server, during),
-		},
+		Why:     approvals.Decision{Effect: approvals.Ask, Class: approvals.Write, Rule: "the wall", Reason: reason},
 	}
+}
+
+// wanted is what a server wants about a host, in words, and why that is asked.
+func wanted(server sandbox.ServerName, a client.NetworkAsked, e sandbox.Endpoint, during string) (wants, reason string) {
+	switch a.What {
+	case client.AskedUpload:
+		return fmt.Sprintf("send %.1f MiB or more to %s", float64(a.Bytes)/(1<<20), e),
+			fmt.Sprintf("%s may be reached, but this is a large upload, %s. What it is cannot be told: it is encrypted, or no credentials were found in it.", e, during)
+	case client.AskedCredentials:
+		found := strings.Join(a.Kinds, ", ")
+		return fmt.Sprintf("send what looks like %s to %s", found, e),
+			fmt.Sprintf("%s may be reached, but what is to be sent there looks like %s, %s.", e, found, during)
+	}
+	return "reach " + e.String(), fmt.Sprintf("%s is not in %s's list of hosts; it was asked for %s. Its address is looked up after a yes, not before, and refused then if it is a private one or a cloud's own.", e, server, during)
+}
+
+// addressesOf are those that connections to e have now. o.mu is held.
+func (o *way) addressesOf(e sandbox.Endpoint) []string {
+	var all []string
+	for _, c := range o.live {
+		if at := c.Address.Addr().String(); c.Host == e.Host && c.Port == e.Port && !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // maxTried bounds what is remembered of one server's refusals.

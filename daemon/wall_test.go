@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/sandbox"
@@ -59,7 +60,7 @@ func TestGrantsReachNoFurtherThanTheySay(t *testing.T) {
 		Scope: approvals.ScopeAlways, Principal: who, Server: "web", Spec: "sha256:1",
 		Arguments: []approvals.Argument{{Path: "/host", Equals: `"api.example.com:443"`}},
 	}
-	if e, ok := o.granted(good, now); !ok || e != endpoint("api.example.com", 443) {
+	if e, ok := o.granted(good, grants.Host(good), now); !ok || e != endpoint("api.example.com", 443) {
 		t.Fatalf("got %v, %v", e, ok)
 	}
 	for name, change := range map[string]func(*approvals.Grant){
@@ -76,7 +77,7 @@ func TestGrantsReachNoFurtherThanTheySay(t *testing.T) {
 	} {
 		g := good
 		change(&g)
-		if e, ok := o.granted(g, now); ok {
+		if e, ok := o.granted(g, grants.Host(g), now); ok {
 			t.Errorf("%s: reaches %v", name, e)
 		}
 	}

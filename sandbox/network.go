@@ -21,6 +21,31 @@ type Allowlist struct {
 	PublicWeb bool `json:"public_web,omitempty"`
 	// Ask puts what is not in the list to a person while the connection waits; otherwise it is refused at once.
 	Ask bool `json:"ask,omitempty"`
+	// UploadLimit is how many bytes may be sent to one public host without as much coming back before a
+	// person is asked, or, without Ask, before it is refused. 0 is DefaultUpload with Ask, and no limit
+	// without; NoLimit is none.
+	UploadLimit int64 `json:"upload_limit,omitempty"`
+	// AnySize and AnyText are hosts for which a person has said that any amount, or what looks like
+	// credentials, may be sent.
+	AnySize []Endpoint `json:"any_size,omitempty"`
+	AnyText []Endpoint `json:"any_text,omitempty"`
+}
+
+// The limits of uploads that are no number of bytes of a person's, see Allowlist.UploadLimit.
+const (
+	DefaultUpload = 1 << 20
+	NoLimit       = -1
+)
+
+// Upload is how many bytes may be sent to a public host unasked; ok is false where any number may.
+func (l Allowlist) Upload() (limit int64, ok bool) {
+	switch {
+	case l.UploadLimit > 0:
+		return l.UploadLimit, true
+	case l.UploadLimit == 0 && l.Ask:
+		return DefaultUpload, true
+	}
+	return 0, false
 }
 
 // HostName is what a sandbox calls the machine it is on; HostAliases are what others call it.
@@ -122,6 +147,7 @@ const (
 	DeniedResolved DenialKind = "resolved" // a listed name with an address that it may not have
 	DeniedContent  DenialKind = "content"  // what was said is not for the host that was asked for
 	DeniedProtocol DenialKind = "protocol" // UDP, ICMP, IPv6, another server for names
+	DeniedUpload   DenialKind = "upload"   // much, or what looks like credentials, was about to be sent
 	DeniedUpstream DenialKind = "upstream" // nothing was refused: the host could not be reached
 )
 

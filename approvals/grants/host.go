@@ -14,13 +14,30 @@ import (
 // Such a grant names no tool, so it covers no call.
 const hostPath = "/host"
 
+// uploadPath and tokenPath name a host to which any amount, or what looks like credentials, may be sent.
+const (
+	uploadPath = "/upload"
+	tokenPath  = "/credentials"
+)
+
+// pathOf is where a grant that follows from a yes to n names its host.
+func pathOf(n *approvals.NetworkAccess) string {
+	switch {
+	case n.Upload == nil:
+		return hostPath
+	case len(n.Upload.Kinds) > 0:
+		return tokenPath
+	}
+	return uploadPath
+}
+
 // makeHost is the grant that follows from a yes to a server's reaching one host.
 func makeHost(r approvals.Request, g approvals.Grant, p approvals.Permission, now time.Time) (approvals.Grant, error) {
 	wants := r.Subject.Network
 	if wants == nil || len(wants.Hosts) != 1 || wants.After {
 		return approvals.Grant{}, fmt.Errorf("allow more than this once: it is not about reaching one host: %w", errdefs.ErrInvalidArgument)
 	}
-	return makeTimed(r, g, p, now, approvals.Argument{Path: hostPath, Equals: strconv.Quote(wants.Hosts[0])})
+	return makeTimed(r, g, p, now, approvals.Argument{Path: pathOf(wants), Equals: strconv.Quote(wants.Hosts[0])})
 }
 
 // makeTimed is the grant of what is no call, for the time that p says.
@@ -43,9 +60,18 @@ func makeTimed(r approvals.Request, g approvals.Grant, p approvals.Permission, n
 	return g, nil
 }
 
-// Host is the host and port that g lets its server reach; "" for a grant about calls.
-func Host(g approvals.Grant) string {
-	if g.Tool != "" || g.Scope == approvals.ScopeCollect || len(g.Arguments) != 1 || g.Arguments[0].Path != hostPath {
+// Host is the host and port that g lets its server reach; "" for a grant about anything else.
+func Host(g approvals.Grant) string { return hostAt(g, hostPath) }
+
+// UploadHost is the host and port to which g lets its server send any amount; "" for another grant.
+func UploadHost(g approvals.Grant) string { return hostAt(g, uploadPath) }
+
+// CredentialsHost is the host and port to which g lets its server send what looks like credentials; ""
+// for another grant.
+func CredentialsHost(g approvals.Grant) string { return hostAt(g, tokenPath) }
+
+func hostAt(g approvals.Grant, path string) string {
+	if g.Tool != "" || g.Scope == approvals.ScopeCollect || len(g.Arguments) != 1 || g.Arguments[0].Path != path {
 		return ""
 	}
 	return unquoted(g.Arguments[0])

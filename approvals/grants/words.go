@@ -14,8 +14,12 @@ func Words(g approvals.Grant) string {
 	if g.Scope == approvals.ScopeCollect {
 		return fmt.Sprintf("%s may change files of its workspace without asking; you see them all before they reach your own files", g.Server)
 	}
-	if host := Host(g); host != "" {
-		return fmt.Sprintf("%s, as it is defined now, may reach %s, %s", g.Server, host, howLong(g))
+	for _, about := range []struct{ host, may string }{
+		{Host(g), "reach"}, {UploadHost(g), "send any amount to"}, {CredentialsHost(g), "send what looks like credentials to"},
+	} {
+		if about.host != "" {
+			return fmt.Sprintf("%s, as it is defined now, may %s %s, %s", g.Server, about.may, about.host, howLong(g))
+		}
 	}
 	if name, host := Secret(g); name != "" {
 		return fmt.Sprintf("%s, as it is defined now, may use the secret %s toward %s, %s", g.Server, name, host, howLong(g))

@@ -145,6 +145,17 @@ type NetworkAccess struct {
 	Hosts []string `json:"hosts"`
 	Call  string   `json:"call,omitempty"`
 	After bool     `json:"after"` // it has happened: what is asked is whether the result may be used
+	// Addresses are the hosts' real ones as far as they are known: a name that may not be reached yet is
+	// not looked up.
+	Addresses []string `json:"addresses"`
+	// Upload is set where the host is reached already, and what is asked is whether something may be sent there.
+	Upload *Upload `json:"upload,omitempty"`
+}
+
+// Upload is what a server is about to send.
+type Upload struct {
+	Bytes int64    `json:"bytes"` // so far, beyond what came back; 0 where something was found in it
+	Kinds []string `json:"kinds"` // what was found in it: "a GitHub token"
 }
 
 // Installation is a package that a server wants installed, or the install script of one that is.

@@ -18,6 +18,25 @@ type declaredNetwork struct {
 	Host      []int    `yaml:"host,omitempty"`      // ports of services on this machine's loopback
 	Localhost bool     `yaml:"localhost,omitempty"` // those are at localhost inside, too
 	Ask       *bool    `yaml:"ask,omitempty"`       // nil asks where anything is allowed
+	Uploads   string   `yaml:"uploads,omitempty"`   // how much may be sent to a public host unasked; "" is 1MiB, "none" any amount
+}
+
+// noUploadLimit lets a server send any amount.
+const noUploadLimit = "none"
+
+// uploadLimit reads how much may be sent unasked; "" is what it is without being said.
+func uploadLimit(text string) (int64, error) {
+	switch text {
+	case "":
+		return 0, nil
+	case noUploadLimit:
+		return sandbox.NoLimit, nil
+	}
+	n, err := parseSize(text)
+	if err != nil {
+		return 0, fmt.Errorf("network: uploads: want a size or none: %w", err)
+	}
+	return n, nil
 }
 
 // publicWeb is any public host at the ports of the web.
@@ -46,6 +65,9 @@ func (d *declaredNetwork) lower() (l sandbox.Allowlist, err error) {
 	}
 	if l.Localhost = d.Localhost; l.Localhost && len(l.HostPorts) == 0 {
 		return sandbox.Allowlist{}, fmt.Errorf("network: localhost is for the ports of host, and none is listed")
+	}
+	if l.UploadLimit, err = uploadLimit(d.Uploads); err != nil {
+		return sandbox.Allowlist{}, err
 	}
 	l.Ask = !l.Empty()
 	if d.Ask != nil {
@@ -162,6 +184,12 @@ func declareNetwork(l sandbox.Allowlist) *declaredNetwork {
 	d := &declaredNetwork{Allow: ruleTexts(l.Endpoints), LAN: ruleTexts(l.LAN), Localhost: l.Localhost}
 	if l.PublicWeb {
 		d.Allow = append(d.Allow, publicWeb)
+	}
+	switch {
+	case l.UploadLimit > 0:
+		d.Uploads = formatSize(l.UploadLimit)
+	case l.UploadLimit < 0:
+		d.Uploads = noUploadLimit
 	}
 	for _, p := range l.HostPorts {
 		d.Host = append(d.Host, int(p))

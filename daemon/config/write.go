@@ -107,7 +107,7 @@ func (w *writer) network(n *declaredNetwork) {
 	switch {
 	case n == nil:
 		return
-	case len(n.Allow)+len(n.LAN)+len(n.Host) == 0 && n.Ask == nil:
+	case len(n.Allow)+len(n.LAN)+len(n.Host) == 0 && n.Ask == nil && n.Uploads == "":
 		w.add("network: {allow: []}")
 		return
 	}
@@ -123,6 +123,9 @@ func (w *writer) network(n *declaredNetwork) {
 	}
 	if n.Ask != nil {
 		inner.add("ask: %t", *n.Ask)
+	}
+	if n.Uploads != "" {
+		inner.add("uploads: %s", n.Uploads)
 	}
 	w.lines = append(w.lines, inner.lines...)
 }

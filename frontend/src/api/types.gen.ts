@@ -1588,9 +1588,11 @@ export interface components {
             tried: components["schemas"]["NetworkTried"][];
         };
         NetworkAccess: {
+            addresses: string[];
             after: boolean;
             call?: string;
             hosts: string[];
+            upload?: components["schemas"]["Upload"];
         };
         NetworkChange: {
             allow: boolean;
@@ -2029,6 +2031,11 @@ export interface components {
             binding: string;
             code?: string;
             tty?: boolean;
+        };
+        Upload: {
+            /** Format: int64 */
+            bytes: number;
+            kinds: string[];
         };
         Verification: {
             /** Format: int64 */

@@ -67,8 +67,7 @@ func (o *Outlet) permit(to netip.AddrPort) (passage, bool) {
 	if name, known := o.names.Name(to.Addr()); known {
 		p.host, p.named = name, true
 		if v = allow.Decide(o.current(), name, to.Port()); v.Reach == sandbox.Nowhere && v.Ask {
-			v = o.ask(v, sandbox.Endpoint{Host: name, Port: to.Port()})
-			p.once = v.Reach != sandbox.Nowhere && v.Ask
+			v, p.once = o.askToReach(v, sandbox.Endpoint{Host: name, Port: to.Port()})
 		}
 	} else {
 		v = allow.Literal(o.current(), to)
@@ -79,6 +78,16 @@ func (o *Outlet) permit(to netip.AddrPort) (passage, bool) {
 	}
 	p.reach, p.rule = v.Reach, v.Rule
 	return p, true
+}
+
+// askToReach asks about a host that no rule lets the sandbox reach.
+func (o *Outlet) askToReach(v allow.Verdict, e sandbox.Endpoint) (allow.Verdict, bool) {
+	rule, why := o.ask(wire.Asked{Host: e.Host, Port: e.Port})
+	if why != "" {
+		v.Why += " " + why
+		return v, false
+	}
+	return allow.Verdict{Reach: sandbox.PublicNet, Rule: rule}, true
 }
 
 const (

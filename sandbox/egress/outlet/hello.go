@@ -28,13 +28,16 @@ const (
 	maxLine = 8 << 10
 )
 
+// recordHandshake is the first byte of TLS.
+const recordHandshake = 0x16
+
 // classify tells what begins with b. TLS begins with a handshake record; HTTP has its name in its
 // first line, after empty lines.
 func classify(b []byte) content {
 	switch {
 	case len(b) == 0:
 		return unknown
-	case b[0] == 0x16:
+	case b[0] == recordHandshake:
 		return isTLS
 	}
 	line := bytes.TrimLeft(b, "\r\n")

@@ -24,7 +24,7 @@ import (
 // serveHTTP passes HTTP in the clear, request by request: each must be for the host that the
 // connection was asked for, and goes to the very address that was checked.
 func (o *Outlet) serveHTTP(l *live, in *peeked, outside net.Conn) {
-	conn := newCounted(in, l)
+	conn := newCounted(in, o, l)
 	o.serve(l, conn, conn.closed, newPinned(o, l, outside))
 }
 
@@ -40,7 +40,7 @@ func (o *Outlet) serve(l *live, conn net.Conn, closed <-chan struct{}, upstream 
 		ModifyResponse: func(resp *http.Response) error { return o.readable(l, resp) },
 	}
 	srv := &http.Server{
-		Handler:           o.onlyFor(l, o.swapping(l, proxy)),
+		Handler:           o.onlyFor(l, o.careful(l, o.swapping(l, proxy))),
 		ReadHeaderTimeout: helloTime,
 		MaxHeaderBytes:    256 << 10,
 		ErrorLog:          silent,
@@ -207,26 +207,29 @@ func (p *pinned) close() {
 // counted counts the bytes that pass, and tells when it is closed.
 type counted struct {
 	net.Conn
+	o      *Outlet
 	l      *live
 	once   sync.Once
 	closed chan struct{}
 }
 
-func newCounted(c net.Conn, l *live) *counted {
-	return &counted{Conn: c, l: l, closed: make(chan struct{})}
+func newCounted(c net.Conn, o *Outlet, l *live) *counted {
+	return &counted{Conn: c, o: o, l: l, closed: make(chan struct{})}
 }
 
 // Read counts what leaves the sandbox.
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.l.wentOut(n)
+	if no := c.o.maySend(c.l, n); no != nil {
+		return 0, no
+	}
 	return n, err
 }
 
 // Write counts what comes in.
 func (c *counted) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.l.received.Add(int64(n))
+	c.l.heard(n)
 	return n, err
 }
 

@@ -24,7 +24,7 @@ func (o *Outlet) serveTLS(l *live, in *peeked, outside net.Conn) {
 		o.mismatch(l, "TLS was begun with a server that had spoken first")
 		return
 	}
-	conn := newCounted(in, l)
+	conn := newCounted(in, o, l)
 	inside, err := o.handshake(l, conn)
 	if err != nil {
 		o.notBelieved(l, err)

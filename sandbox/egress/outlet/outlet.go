@@ -63,25 +63,18 @@ type Outlet struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
+	uploads  uploads
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
 	rules   sandbox.Allowlist
-	waiting map[sandbox.Endpoint]*question
+	waiting map[subject]*question
 	live    map[uint64]*live
-	last    uint64                         // connection
-	passes  map[sandbox.Endpoint]time.Time // answers that came when nothing waited any more, and until when they count
+	last    uint64                // connection
+	passes  map[subject]time.Time // answers that came when nothing waited any more, and until when they count
 	secrets *swap.Set
 	wanted  map[uint64]chan bool // uses of secrets that wait, and how they are answered
 	uses    uint64
-}
-
-// question is what waits for a person.
-type question struct {
-	done  chan struct{}
-	allow bool   // read only after done
-	rule  string // read only after done
-	count int    // connections that wait
 }
 
 // defaultWait is how long a connection waits where nothing else is said. Node's fetch gives up on a
@@ -92,7 +85,7 @@ const defaultWait = 30 * time.Second
 func New(o Options) *Outlet {
 	out := &Outlet{
 		Options: o, rules: o.Sandbox.Rules, wait: time.Duration(o.Sandbox.WaitMS) * time.Millisecond,
-		waiting: map[sandbox.Endpoint]*question{}, live: map[uint64]*live{}, passes: map[sandbox.Endpoint]time.Time{},
+		waiting: map[subject]*question{}, live: map[uint64]*live{}, passes: map[subject]time.Time{},
 		secrets: &swap.Set{}, wanted: map[uint64]chan bool{},
 	}
 	if out.Secrets == nil {
@@ -214,100 +207,7 @@ func (o *Outlet) SetRules(rules sandbox.Allowlist) {
 			l.end("its permission was revoked")
 		}
 	}
-	for e, q := range o.waiting {
-		if v := allow.Decide(rules, e.Host, e.Port); v.Reach != sandbox.Nowhere || !v.Ask {
-			o.settle(e, q, v.Reach != sandbox.Nowhere, v.Rule)
-		}
-	}
-}
-
-// Answer ends the wait of the connections to one host and port. A no ends open ones, too, that
-// only an answer had let pass.
-func (o *Outlet) Answer(a wire.Answer) {
-	e := sandbox.Endpoint{Host: a.Host, Port: a.Port}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.passes, e)
-	switch q := o.waiting[e]; {
-	case q != nil:
-		o.settle(e, q, a.Allow, a.Rule)
-	case a.Allow && len(o.passes) < maxWaiting:
-		o.passes[e] = time.Now().Add(passTime)
-	}
-	for _, l := range o.live {
-		if !a.Allow && l.once && l.host == e.Host && l.port == e.Port {
-			l.end("its permission was revoked")
-		}
-	}
-}
-
-// settle ends a question. o.mu is held.
-func (o *Outlet) settle(e sandbox.Endpoint, q *question, allowed bool, rule string) {
-	q.allow, q.rule = allowed, rule
-	delete(o.waiting, e)
-	close(q.done)
-}
-
-// passTime is how long a yes that came too late is good for the next connection.
-const passTime = 5 * time.Minute
-
-// late takes the yes that came when nobody waited for it any more. o.mu is held.
-func (o *Outlet) late(e sandbox.Endpoint) bool {
-	until, there := o.passes[e]
-	delete(o.passes, e)
-	return there && time.Now().Before(until)
-}
-
-// maxWaiting bounds the questions of one sandbox, and the connections that wait for them.
-const maxWaiting = 32
-
-// ask waits for a person's answer about a connection, at most for the time there is.
-func (o *Outlet) ask(v allow.Verdict, e sandbox.Endpoint) allow.Verdict {
-	o.mu.Lock()
-	q := o.waiting[e]
-	fresh := q == nil
-	switch {
-	case o.late(e):
-		o.mu.Unlock()
-		return allow.Verdict{Reach: sandbox.PublicNet, Rule: "a person's late answer", Ask: true}
-	case fresh && len(o.waiting) >= maxWaiting, !fresh && q.count >= maxWaiting:
-		o.mu.Unlock()
-		v.Why += " Too many questions about this server wait already."
-		return v
-	case fresh:
-		q = &question{done: make(chan struct{})}
-		o.waiting[e] = q
-	}
-	q.count++
-	o.mu.Unlock()
-	if fresh {
-		o.Report(wire.Event{Asked: &e})
-	}
-	timer := time.NewTimer(o.wait)
-	defer timer.Stop()
-	select {
-	case <-q.done:
-	case <-timer.C:
-		return o.unanswered(v, e, q)
-	case <-o.ctx.Done():
-		return v
-	}
-	if !q.allow {
-		v.Why += " It was asked about, and not allowed."
-		return v
-	}
-	return allow.Verdict{Reach: sandbox.PublicNet, Rule: q.rule, Ask: true}
-}
-
-// unanswered is the end of one connection's wait; the question ends with the last one.
-func (o *Outlet) unanswered(v allow.Verdict, e sandbox.Endpoint, q *question) allow.Verdict {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if q.count--; q.count == 0 && o.waiting[e] == q {
-		delete(o.waiting, e)
-	}
-	v.Why += " Nobody answered in time whether it may be reached."
-	return v
+	o.settleBy(rules)
 }
 
 // Live lists the open connections, oldest first.

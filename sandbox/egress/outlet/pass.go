@@ -21,10 +21,13 @@ type live struct {
 	address        netip.AddrPort
 	since          time.Time
 	sent, received atomic.Int64
-	left           func(int) // told of bytes that leave
-	greeting       *greeting // nil where nothing is looked at
-	opened         bool      // its TLS is opened
-	carried        []carried // values that were sent on it; guarded by the Outlet's mu
+	left           func(int)   // told of bytes that leave
+	heard          func(int)   // told of bytes that come in
+	anySize        atomic.Bool // it may send any amount
+	anyText        atomic.Bool // and what looks like credentials
+	greeting       *greeting   // nil where nothing is looked at
+	opened         bool        // its TLS is opened
+	carried        []carried   // values that were sent on it; guarded by the Outlet's mu
 
 	mu      sync.Mutex // guards the fields below
 	why     string     // the wall has ended it
@@ -119,6 +122,7 @@ func (l *live) now() sandbox.Connection {
 // say a word on it.
 func (o *Outlet) pass(p passage, c Incoming, outside net.Conn) {
 	l := &live{passage: p, since: time.Now().UTC(), outside: outside, left: o.Sent}
+	l.heard = func(n int) { o.cameBack(l, n) }
 	if at, err := netip.ParseAddrPort(outside.RemoteAddr().String()); err == nil {
 		l.address = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 	}
@@ -182,7 +186,7 @@ const helloTime = 60 * time.Second
 // where a secret may be sent to its host; HTTP in the clear is a reverse proxy (serveHTTP).
 func (o *Outlet) relay(l *live, inside, outside net.Conn) {
 	if l.nameless() && !o.opens(l) {
-		splice(l, inside, outside)
+		o.splice(l, inside, outside)
 		return
 	}
 	in := &peeked{Conn: inside}
@@ -199,7 +203,7 @@ func (o *Outlet) relay(l *live, inside, outside net.Conn) {
 	case slices.Contains(sandbox.WebPorts, l.port) && !l.nameless():
 		o.mismatch(l, "what was sent is neither TLS nor HTTP")
 	default:
-		splice(l, in, outside)
+		o.splice(l, in, outside)
 	}
 }
 
@@ -219,11 +223,11 @@ func (o *Outlet) relayTLS(l *live, in *peeked, outside net.Conn) {
 	name, err := in.serverName()
 	switch known, nameErr := sandbox.Name(name); {
 	case l.nameless() && (err != nil || name != "" && known != l.host):
-		splice(l, in, outside)
+		o.splice(l, in, outside)
 	case l.nameless() && o.opensTLS(l):
 		o.serveTLS(l, in, outside)
 	case l.nameless():
-		splice(l, in, outside)
+		o.splice(l, in, outside)
 	case err != nil:
 		o.mismatch(l, "the TLS hello cannot be read")
 	case name == "":
@@ -233,7 +237,7 @@ func (o *Outlet) relayTLS(l *live, in *peeked, outside net.Conn) {
 	case o.opensTLS(l):
 		o.serveTLS(l, in, outside)
 	default:
-		splice(l, in, outside)
+		o.splice(l, in, outside)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 var largeBuffers = sync.Pool{New: func() any { b := make([]byte, largeBuffer); return &b }}
 
 // splice passes bytes both ways until both sides have said everything, or one has gone.
-func splice(l *live, inside, outside net.Conn) {
+func (o *Outlet) splice(l *live, inside, outside net.Conn) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -28,11 +28,15 @@ func splice(l *live, inside, outside net.Conn) {
 		}
 		l.finish(inside, pump(inside, outside, l.cameIn))
 	}()
-	l.finish(outside, pump(outside, inside, l.wentOut))
+	l.finish(outside, pump(outside, inside, o.sending(l)))
 	<-answered
 }
 
-func (l *live) cameIn(n int) { l.received.Add(int64(n)) }
+// cameIn counts what has come in.
+func (l *live) cameIn(b []byte) error {
+	l.heard(len(b))
+	return nil
+}
 
 func (l *live) wentOut(n int) {
 	l.sent.Add(int64(n))
@@ -52,9 +56,9 @@ func (l *live) finish(to net.Conn, err error) {
 	_ = to.Close()
 }
 
-// pump copies until src ends, and counts. A busy direction gets a large buffer, and gives it
+// pump copies until src ends, or what passes may not. A busy direction gets a large buffer, and gives it
 // back when it becomes quiet.
-func pump(dst io.Writer, src io.Reader, count func(int)) error {
+func pump(dst io.Writer, src io.Reader, passes func([]byte) error) error {
 	small := make([]byte, smallBuffer)
 	buf := small
 	var large *[]byte
@@ -65,8 +69,10 @@ func pump(dst io.Writer, src io.Reader, count func(int)) error {
 	}()
 	for {
 		k, err := src.Read(buf)
-		count(k)
 		if k > 0 {
+			if no := passes(buf[:k]); no != nil {
+				return no
+			}
 			if _, werr := dst.Write(buf[:k]); werr != nil {
 				return werr
 			}
@@ -109,7 +115,7 @@ func (g *greeting) listen() {
 	buf := make([]byte, smallBuffer)
 	for {
 		n, err := g.outside.Read(buf)
-		g.l.received.Add(int64(n))
+		g.l.heard(n)
 		if n > 0 {
 			g.some = true
 			if _, werr := g.inside.Write(buf[:n]); werr != nil {

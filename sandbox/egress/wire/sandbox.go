@@ -69,11 +69,32 @@ type Rules struct {
 	Rules sandbox.Allowlist  `json:"rules"`
 }
 
+// Asked is something that connections to one host and port wait for a person about.
+type Asked struct {
+	Host string `json:"host"`
+	Port uint16 `json:"port"`
+	What What   `json:"what,omitempty"`
+	// Bytes are about to have been sent there without as much coming back, where that is asked about.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Kinds are what was found in what is about to be sent: "a GitHub token".
+	Kinds []string `json:"kinds,omitempty"`
+}
+
+// What is asked about a host. The zero What is whether it may be reached.
+type What string
+
+// The further questions about a host that is reached already.
+const (
+	AskedUpload      What = "upload"      // much is about to be sent there
+	AskedCredentials What = "credentials" // what looks like credentials is about to be sent there
+)
+
 // Answer ends the wait of the connections to one host and port.
 type Answer struct {
 	ID    sandbox.InstanceID `json:"id"`
 	Host  string             `json:"host"`
 	Port  uint16             `json:"port"`
+	What  What               `json:"what,omitempty"`
 	Allow bool               `json:"allow"`
 	Rule  string             `json:"rule,omitempty"` // by what it is allowed, for the record
 }
@@ -85,7 +106,7 @@ type Event struct {
 	Denied   *sandbox.Denial     `json:"denied,omitempty"`
 	Opened   *sandbox.Connection `json:"opened,omitempty"`
 	Ended    *sandbox.Connection `json:"ended,omitempty"`
-	Asked    *sandbox.Endpoint   `json:"asked,omitempty"`  // connections wait for an Answer
+	Asked    *Asked              `json:"asked,omitempty"`  // connections wait for an Answer
 	Wanted   *SecretWanted       `json:"wanted,omitempty"` // a request waits for a Leave
 	Secret   *SecretSeen         `json:"secret,omitempty"`
 	Attached bool                `json:"attached,omitempty"`

@@ -22,6 +22,10 @@ type (
 	Sandbox = wire.Sandbox
 	// NetworkEvent is one thing that happened at it.
 	NetworkEvent = wire.Event
+	// NetworkAsked is what connections wait for an answer about.
+	NetworkAsked = wire.Asked
+	// NetworkWhat is what about a host is asked.
+	NetworkWhat = wire.What
 	// GivenName is an address that stands for a name inside.
 	GivenName = wire.Name
 	// NetworkHost is how the wall sees this machine; the zero one is as it is.
@@ -135,9 +139,15 @@ func (o *WayOut) SetRules(ctx context.Context, l sandbox.Allowlist) error {
 	return o.wall.tell(ctx, wire.RulesPath, wire.Rules{ID: o.id, Rules: l})
 }
 
-// Answer ends the wait of the connections to an endpoint; a no ends those that an earlier yes let pass.
-func (o *WayOut) Answer(ctx context.Context, e sandbox.Endpoint, allow bool, rule string) error {
-	return o.wall.tell(ctx, wire.AnswersPath, wire.Answer{ID: o.id, Host: e.Host, Port: e.Port, Allow: allow, Rule: rule})
+// The further questions about a host; the zero NetworkWhat is whether it may be reached.
+const (
+	AskedUpload      = wire.AskedUpload
+	AskedCredentials = wire.AskedCredentials
+)
+
+// Answer ends the wait of the connections that a is about; a no ends those that an earlier yes let pass.
+func (o *WayOut) Answer(ctx context.Context, a NetworkAsked, allow bool, rule string) error {
+	return o.wall.tell(ctx, wire.AnswersPath, wire.Answer{ID: o.id, Host: a.Host, Port: a.Port, What: a.What, Allow: allow, Rule: rule})
 }
 
 // endTime is how long the wall may take to tell the last of a way out.
