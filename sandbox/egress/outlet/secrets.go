@@ -254,29 +254,37 @@ func (l *live) sees(p *wire.Placeholder, place sandbox.SecretPlace) wire.SecretS
 	return wire.SecretSeen{Secret: p.Secret, Version: p.Version, Host: l.target().Host, Port: l.port, Connection: l.id, Place: place}
 }
 
-// seen reports sentinels that stayed; the same again and again is told once in a while.
+// seen reports sentinels that stayed; the same again and again is told once in a while, and of many
+// different ones only some.
 type seen struct {
 	report func(wire.SecretSeen)
 
-	mu   sync.Mutex // guards told
-	told map[wire.SecretSeen]time.Time
+	mu    sync.Mutex // guards the fields below
+	since time.Time
+	told  map[wire.SecretSeen]bool // since then
 }
 
+// maxSeen bounds what is reported in the time of again: a sandbox can send sentinels to thousands of places.
+const maxSeen = 64
+
 func (s *seen) add(one wire.SecretSeen) {
-	key, now := one, time.Now()
-	key.Connection = 0
-	s.mu.Lock()
-	if s.told == nil || len(s.told) >= maxKept {
-		s.told = map[wire.SecretSeen]time.Time{}
-	}
-	told := now.Sub(s.told[key]) < again
-	if !told {
-		s.told[key] = now
-	}
-	s.mu.Unlock()
-	if !told {
+	if s.due(one) {
 		s.report(one)
 	}
+}
+
+func (s *seen) due(one wire.SecretSeen) bool {
+	one.Connection = 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); now.Sub(s.since) >= again {
+		s.since, s.told = now, map[wire.SecretSeen]bool{}
+	}
+	if s.told[one] || len(s.told) >= maxSeen {
+		return false
+	}
+	s.told[one] = true
+	return true
 }
 
 // refuse answers a request that may not leave.

@@ -1,6 +1,10 @@
 package scan
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
 
 const (
 	// maxWriting bounds how many bytes one character takes: a run of backslashes, "u" and four digits.
@@ -17,9 +21,45 @@ func unescape(b []byte) (c byte, n int, whole bool) {
 		return percent(b)
 	case '\\':
 		return backslash(b)
+	case '&':
+		return entity(b)
 	}
 	return 0, 0, true
 }
+
+// entities are the characters that HTML and XML have names for because they need them.
+var entities = []struct {
+	text string
+	c    byte
+}{{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}
+
+// maxEntity bounds a character's number in HTML, with what is around it: "&#0000103;".
+const maxEntity = 10
+
+// entity reads a character as HTML and XML write it.
+func entity(b []byte) (c byte, n int, whole bool) {
+	end := bytes.IndexByte(b[:min(len(b), maxEntity)], ';')
+	if end < 0 {
+		return 0, 0, len(b) >= maxEntity || len(b) > 1 && !entityBegins(b[1])
+	}
+	text := string(b[:end+1])
+	for _, e := range entities {
+		if e.text == text {
+			return e.c, end + 1, true
+		}
+	}
+	digits, numeric := strings.CutPrefix(text[1:end], "#")
+	base := 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(digits), "x"); ok {
+		digits, base = hex, 16
+	}
+	if code, err := strconv.ParseUint(digits, base, 8); err == nil && numeric {
+		return byte(code), end + 1, true
+	}
+	return 0, 0, true
+}
+
+func entityBegins(c byte) bool { return strings.IndexByte("#algq", c) >= 0 }
 
 func percent(b []byte) (c byte, n int, whole bool) {
 	for i := 1; i <= 2; i++ {

@@ -1,7 +1,7 @@
 // Package scan finds texts in what passes, in whatever way they are written, and puts others in their
 // place. It is how a secret's value is kept from coming back into the sandbox it was sent for.
 //
-// Found is a text as it is, with any of its characters escaped (percent, JSON), in base64 (either
+// Found is a text as it is, with any of its characters escaped (percent, JSON, HTML), in base64 (either
 // alphabet, at each of the three offsets it can have among other bytes, over line ends) and in hex. Not
 // found is what a host makes of it beyond that: compressed, encrypted, reversed, in pieces. What is
 // put in its place is exactly as long, so nothing around it has to change.
@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -71,6 +72,7 @@ func (s *Scanner) add(p pattern) {
 	}
 	s.begin('%', "0123456789abcdefABCDEF")
 	s.begin('\\', "\\uxnrt\"'/")
+	s.begin('&', "#algq")
 }
 
 // folds says whether c, as it is, stands for want.
@@ -78,7 +80,7 @@ func (p *pattern) folds(c, want byte) bool { return p.fold(c) == want || c == '+
 
 // followers are the bytes that can follow the first character.
 func (p *pattern) followers() string {
-	all := "%\\\r\n"
+	all := "%\\&\r\n"
 	for c := range 256 {
 		if p.folds(byte(c), p.text[1]) {
 			all += string([]byte{byte(c)})
@@ -253,19 +255,34 @@ func (m match) rewrite(b []byte) []byte {
 	return out
 }
 
-// writes appends c as it is written in was, in as many bytes. Where that cannot be, an escape of a
-// backslash and one letter, "*" stands for it.
+// writes appends c as it is written in was, in as many bytes. Where that cannot be, as with an escape
+// of a backslash and one letter, "*" stands for it.
 func (p *pattern) writes(out, was []byte, c byte) []byte {
 	letter := bytes.TrimLeft(was, `\\`)
 	switch {
 	case len(was) == 1:
 		return append(out, p.like(c, was[0]))
+	case was[0] == '&':
+		return append(out, numbered(c, was)...)
 	case was[0] == '%', len(letter) == 3, len(letter) == 5:
 		head := len(was) - 2
 		text := hex.EncodeToString([]byte{c})
 		return append(append(out, was[:head]...), inCase(text[0], was[head]), inCase(text[1], was[head+1]))
 	}
 	return append(out, strings.Repeat("*", len(was))...)
+}
+
+// numbered is c as HTML writes it, in as many bytes as was.
+func numbered(c byte, was []byte) string {
+	format := "&#%0*d;"
+	head := len("&#;")
+	if was[1] == '#' && was[2]|0x20 == 'x' {
+		format, head = "&#x%0*x;", len("&#x;")
+	}
+	if text := fmt.Sprintf(format, len(was)-head, c); len(text) == len(was) {
+		return text
+	}
+	return strings.Repeat("*", len(was))
 }
 
 // String replaces in a whole text.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	value    = "ghp_aB3/+x9Zk\\2\"Qw7-7_yTfR1"
+	value    = "ghp_aB3/+x9Zk\\2\"Qw7&7_yTfR1"
 	sentinel = "ghp_Qm4kT0pX9c1Vb2Nn8Zs5Lq3"
 )
 
@@ -40,6 +41,9 @@ var writings = map[string]struct {
 	"hex":           {func(s string) string { return hex.EncodeToString([]byte(s)) }, unHex},
 	"HEX":           {func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) }, unHex},
 	"JSON":          {inJSON, nil},
+	"HTML":          {html.EscapeString, nil},
+	"HTML numbers":  {func(s string) string { return allEscaped(s, "&#%03d;") }, func(s string) (string, error) { return html.UnescapeString(s), nil }},
+	"HTML hex":      {func(s string) string { return allEscaped(s, "&#x%X;") }, func(s string) (string, error) { return html.UnescapeString(s), nil }},
 	"JSON in JSON":  {func(s string) string { return inJSON(inJSON(s)) }, nil},
 	"JSON slashes":  {func(s string) string { return strings.ReplaceAll(inJSON(s), "/", `\/`) }, nil},
 }
@@ -116,7 +120,7 @@ func alike(got, want string) bool {
 func TestWhatIsOtherwiseStays(t *testing.T) {
 	for _, text := range []string{
 		"", "%", "\\", "\\\\", value[:len(value)-1], "ghp_", "%67%68%7", `\u0067\u006`, strings.Repeat("ghp_", 50), strings.Repeat("\\", 100),
-		sentinel, "%zz\\q\\u12", strings.ToUpper(value),
+		sentinel, "%zz\\q\\u12", "&", "&#", "&#;", "&#103", "&amp", "&ampghp_", strings.ToUpper(value),
 	} {
 		if got := scanner.String(text); got != text {
 			t.Errorf("%q became %q", text, got)
