@@ -19,7 +19,7 @@ import (
 // Import implements httpapi.Backend. A dry run changes nothing; else the servers are declared and,
 // if asked for, the client's entries repointed. Only the person may do that.
 func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequest) (api.ImportPlan, error) {
-	plan, err := d.importer.Plan(ctx, r.From, d.config.Servers())
+	plan, err := d.planOf(ctx, r)
 	if err != nil {
 		return api.ImportPlan{}, err
 	}
@@ -37,7 +37,7 @@ func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequ
 		return api.ImportPlan{}, err
 	}
 	out.Done = true
-	if r.Rewire {
+	if r.Rewire && r.Add == nil {
 		rewired, err := d.importer.Rewire(ctx, plan, r.Garita)
 		if err != nil {
 			return out, err

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -72,6 +73,9 @@ func (d *Daemon) ServerLog(ctx context.Context, name string, after int64, wait t
 	defer cancel()
 	out := api.ServerLog{Lines: []string{}, Next: after}
 	for _, l := range d.supervisor.LogAfter(ctx, s.Name, after) {
+		if l.First {
+			out.Lines = append(out.Lines, fmt.Sprintf("── sandbox %s, from %s ──", l.Instance, l.At.Local().Format("2006-01-02 15:04:05")))
+		}
 		out.Lines = append(out.Lines, l.String())
 		out.Skipped += l.Skipped
 		if after > 0 {

@@ -402,6 +402,15 @@ type ImportRequest struct {
 	DryRun bool   `json:"dry_run"`
 	Rewire bool   `json:"rewire"`
 	Garita string `json:"garita"` // absolute path of the garita binary the client shall run
+	// Add is one server by its command line, instead of those of a client; there is nothing to rewire.
+	Add *NewServer `json:"add,omitempty"`
+}
+
+// NewServer is a server as one would run it.
+type NewServer struct {
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	Dir     string   `json:"dir"` // absolute; what relative paths in the command are relative to
 }
 
 // ImportPlan is what an import found, grants and did.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type Line struct {
 	Text     string // at most 4 KiB, valid UTF-8, without its line end; "… [cut]" ends one that was longer
 	Skipped  int64  // lines let go right before this one, because too many came
 	Times    int64  // how often it has come, 1 at least
+	First    bool   // of its instance
 
 	run int64 // the lines that count as the same
 }
@@ -108,7 +110,8 @@ func (r *ring) add(id sandbox.InstanceID, text string, now time.Time) (v serverl
 	}
 	r.seq++
 	skipped, r.skipped = r.skipped, 0
-	r.kept = append(r.kept, Line{Seq: r.seq, At: now, Instance: id, Text: v.Text, Skipped: skipped, Times: v.Times, run: v.Run})
+	first := !slices.ContainsFunc(r.kept, func(l Line) bool { return l.Instance == id })
+	r.kept = append(r.kept, Line{Seq: r.seq, At: now, Instance: id, Text: v.Text, Skipped: skipped, Times: v.Times, First: first, run: v.Run})
 	if len(r.kept) > r.keep {
 		r.kept = append(r.kept[:0], r.kept[len(r.kept)-r.keep:]...)
 	}

@@ -29,6 +29,11 @@ head -c 10485760 /dev/zero | tr '\0' x >&2; echo end >&2; read rest`
 		}
 		for seq, last := int64(0), ""; last != "end" && !strings.HasSuffix(last, "end"); {
 			lines := s.LogAfter(t.Context(), "srv", seq)
+			for _, l := range lines {
+				if l.First != (l.Seq == 1) {
+					t.Errorf("line %d is its instance's first: %t", l.Seq, l.First)
+				}
+			}
 			if lines == nil {
 				t.Fatal("no line came")
 			}

@@ -11,7 +11,7 @@ import (
 
 func (c *cli) serverCommand() *cobra.Command {
 	return family("server", "Look at and manage configured servers",
-		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(),
+		c.serverListCommand(), c.serverShowCommand(), c.serverLogsCommand(), c.serverAddCommand(),
 		c.serverActCommand("start", "Have a server ready to start: installed, and not held back", "Install what a server runs and, where it was held back after crashing, let it be started again.\nA server is started by the first client that needs it.", "ready to start", (*api.Client).StartServer),
 		c.serverActCommand("freeze", "Have a server's processes stand still", "Have a server's processes stand still, with what they hold in memory. The next message lets them go on.", "frozen; the next message lets it go on", (*api.Client).FreezeServer),
 		c.serverActCommand("thaw", "Let a frozen server go on", "Let a server's frozen processes go on.", "goes on", (*api.Client).ThawServer),

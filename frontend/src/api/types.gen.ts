@@ -1502,6 +1502,7 @@ export interface components {
             servers: components["schemas"]["ImportServer"][];
         };
         ImportRequest: {
+            add?: components["schemas"]["NewServer"];
             dry_run: boolean;
             from: string;
             garita: string;
@@ -1617,6 +1618,11 @@ export interface components {
             port?: number;
             propose?: string;
             why: string;
+        };
+        NewServer: {
+            command: string[];
+            dir: string;
+            name: string;
         };
         NewToken: {
             /** Format: date-time */
