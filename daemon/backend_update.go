@@ -120,13 +120,13 @@ func (d *Daemon) Update(ctx context.Context, peer httpapi.Peer, name string) (ap
 
 // updatable is what a server asks for and what the lock has.
 func (d *Daemon) updatable(s sandbox.Server) (sandbox.PackageRef, sandbox.Package, error) {
-	ref, _, ok, err := sandbox.ParsePackageCommand(s.Source.Command)
+	ref, _, ok, err := sandbox.ParseCommand(s.Source.Command)
 	switch {
 	case err != nil:
 		return ref, sandbox.Package{}, err
 	case !ok:
 		return ref, sandbox.Package{}, fmt.Errorf("update %s: it does not run from a package: %w", s.Name, errdefs.ErrFailedPrecondition)
-	case exact(ref.Range):
+	case ref.Exact():
 		return ref, sandbox.Package{}, fmt.Errorf("update %s: servers.yaml names exactly %s; name another version, a range or none there: %w", s.Name, ref, errdefs.ErrFailedPrecondition)
 	}
 	p, ok := packageLock{d}.Locked(s.Name, ref)

@@ -48,7 +48,8 @@ type engine struct {
 	ready   chan struct{}             // closed while there is an engine, or it has failed
 	another chan struct{}             // closed and replaced when the wall is another one
 	images  map[string]sandbox.Digest // by reference
-	young   []string                  // "name@version"s that a person allows whatever their age
+	// young are "name@version"s that a person allows whatever their age.
+	young map[sandbox.Ecosystem][]string
 }
 
 type engineState struct {
@@ -282,7 +283,7 @@ func (e *engine) installing(ctx context.Context, ref sandbox.PackageRef, want *s
 	}
 	var fetched []client.Fetch
 	in := client.Installer{
-		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain, Renew: renew,
+		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain, Index: e.index, Python: e.python, Renew: renew,
 		Fetched: func(_ sandbox.PackageRef, f client.Fetch) { fetched = append(fetched, f) },
 	}
 	p, err := in.Install(ctx, ref, want, progress)
@@ -293,10 +294,13 @@ func (e *engine) installing(ctx context.Context, ref sandbox.PackageRef, want *s
 }
 
 // allow lets one version be installed whatever its age.
-func (e *engine) allow(name, version string) {
+func (e *engine) allow(from sandbox.Ecosystem, name, version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.young = append(e.young, name+"@"+version)
+	if e.young == nil {
+		e.young = map[sandbox.Ecosystem][]string{}
+	}
+	e.young[from] = append(e.young[from], name+"@"+version)
 }
 
 // registries is npm's own configuration on this machine; its tokens stay with the wall.
@@ -305,14 +309,32 @@ func (e *engine) registries() (client.RegistryConfig, error) {
 	for _, n := range notices {
 		e.log.Warn("npm's configuration is not followed in full", "err", n)
 	}
+	return e.aged(c, sandbox.NPM), err
+}
+
+// index is uv's or pip's own configuration on this machine; its password stays with the wall.
+func (e *engine) index() (client.RegistryConfig, error) {
+	c, notices, err := client.HostIndex(e.home, os.LookupEnv)
+	for _, n := range notices {
+		e.log.Warn("the configuration of Python's packages is not followed in full", "err", n)
+	}
+	return e.aged(c, sandbox.PyPI), err
+}
+
+// aged is c with how old versions have to be, and what is kept.
+func (e *engine) aged(c client.RegistryConfig, from sandbox.Ecosystem) client.RegistryConfig {
 	c.Before, c.Cache = time.Now().Add(-e.age()), filepath.Join(e.config.Data, "packages")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c.Young = slices.Clone(e.young)
-	return c, err
+	c.Young = slices.Clone(e.young[from])
+	return c
 }
 
 func (e *engine) toolchain() (string, error) { return client.FindToolchain(e.home, os.Getenv("PATH")) }
+
+func (e *engine) python(version string) (string, error) {
+	return client.FindPythonToolchain(e.home, os.Getenv("PATH"), version)
+}
 
 // image pulls an image through the wall and imports it, once in the daemon's life: a tag that moves
 // meanwhile does not change what runs.

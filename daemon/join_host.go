@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -78,7 +77,7 @@ func (l packageLock) Locked(server sandbox.ServerName, ref sandbox.PackageRef) (
 		return t.pkg, true
 	}
 	p := l.config.Package(server)
-	if p == nil || p.Ecosystem != ref.Ecosystem || p.Name != ref.Name || exact(ref.Range) && ref.Range != p.Version {
+	if p == nil || !ref.Names(*p) {
 		return sandbox.Package{}, false
 	}
 	return *p, true
@@ -96,8 +95,3 @@ func (l packageLock) SetLocked(server sandbox.ServerName, ref sandbox.PackageRef
 	}
 	return l.config.SetPackage(server, p)
 }
-
-// exactVersion is one version without any operator or wildcard: 1.2.3, 2.0.0-beta.1.
-var exactVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-
-func exact(r string) bool { return exactVersion.MatchString(r) }

@@ -115,10 +115,17 @@ func (c *consents) about(srv sandbox.Server, sentence string) (approvals.Call, e
 // Package implements supervisor.Consent: a name that can be taken for a well-known one is asked
 // about before anything of it is fetched.
 func (c *consents) Package(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef) error {
-	doubt, ok := wellKnown().Doubt(ref)
-	if !ok || doubt.Kind != wellknown.Near {
-		return nil
+	for _, one := range namedBy(ref) {
+		if doubt, ok := wellKnown().Doubt(one); ok && doubt.Kind == wellknown.Near {
+			if err := c.near(ctx, srv, one, doubt); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+func (c *consents) near(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef, doubt wellknown.Doubt) error {
 	about, err := c.about(srv, fmt.Sprintf("install and run the package %s, which can be mistaken for %s", ref, doubt.Like))
 	if err != nil {
 		return err
@@ -142,7 +149,7 @@ func (c *consents) Young(ctx context.Context, srv sandbox.Server, y *sandbox.Too
 	}
 	yes, err := c.answer(ctx, approvals.Question{
 		About:   about,
-		Subject: approvals.Subject{Install: &approvals.Installation{Package: string(sandbox.NPM) + ":" + y.Name + "@" + y.Version, Doubts: []string{y.Error()}}},
+		Subject: approvals.Subject{Install: &approvals.Installation{Package: string(y.Ecosystem) + ":" + y.Name + "@" + y.Version, Doubts: []string{y.Error()}}},
 		Why: approvals.Decision{
 			Effect: approvals.Ask, Class: approvals.Execute, Rule: ruleAge,
 			Reason: "Most poisoned versions are found and taken back within days.",
@@ -154,7 +161,7 @@ func (c *consents) Young(ctx context.Context, srv sandbox.Server, y *sandbox.Too
 	if !yes {
 		return y
 	}
-	c.d.engine.allow(y.Name, y.Version)
+	c.d.engine.allow(y.Ecosystem, y.Name, y.Version)
 	return nil
 }
 
@@ -166,7 +173,7 @@ const maxNoted = 5000
 
 // noteFetched records names and versions of what one installation fetched, was refused, and left out.
 func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
-	var tarballs, refused, young []string
+	var tarballs, refused, young, sources []string
 	for _, f := range all {
 		name := f.Name + "@" + f.Version
 		switch {
@@ -174,13 +181,15 @@ func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
 			refused = append(refused, f.Name+" "+f.Version+": "+f.Why)
 		case f.Kind == client.FetchYoung:
 			young = append(young, name)
+		case f.Kind == client.FetchSource:
+			sources = append(sources, name+" "+f.Integrity)
 		case f.Kind == client.FetchedTarball && f.Cached:
 			tarballs = append(tarballs, name+" "+f.Integrity+" (kept)")
 		case f.Kind == client.FetchedTarball:
 			tarballs = append(tarballs, name+" "+f.Integrity)
 		}
 	}
-	for _, list := range []*[]string{&tarballs, &refused, &young} {
+	for _, list := range []*[]string{&tarballs, &refused, &young, &sources} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 		if len(*list) > maxNoted {
@@ -190,6 +199,9 @@ func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
 	body := map[string]any{"asked": ref, "tarballs": tarballs}
 	if len(refused) > 0 {
 		body["refused"] = refused
+	}
+	if len(sources) > 0 {
+		body["not_built"] = sources
 	}
 	if len(young) > 0 {
 		body["too_new"] = young
@@ -210,17 +222,28 @@ var wellKnown = sync.OnceValue(func() *wellknown.List {
 
 // packageWarnings are what to say of a command's package before it has ever run.
 func packageWarnings(command []string) []string {
-	ref, _, ok, err := sandbox.ParsePackageCommand(command)
-	if !ok {
-		ref, _, ok, err = sandbox.ParsePythonCommand(command)
-	}
+	ref, _, ok, err := sandbox.ParseCommand(command)
 	if err != nil || !ok {
 		return nil
 	}
-	if d, ok := wellKnown().Doubt(ref); ok {
-		return []string{d.Text}
+	var out []string
+	for _, one := range namedBy(ref) {
+		if d, ok := wellKnown().Doubt(one); ok && (one.Name == ref.Name || d.Kind == wellknown.Near) {
+			out = append(out, d.Text)
+		}
 	}
-	return nil
+	return out
+}
+
+// namedBy is ref, and what it asks for besides.
+func namedBy(ref sandbox.PackageRef) []sandbox.PackageRef {
+	all := []sandbox.PackageRef{ref}
+	for _, requirement := range strings.Fields(ref.With) {
+		if one, _, ok, err := sandbox.ParsePythonCommand([]string{"uvx", requirement}); ok && err == nil {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // Scripts implements supervisor.Consent: one question for each script that is declared by its
@@ -230,7 +253,7 @@ func (c *consents) Scripts(ctx context.Context, srv sandbox.Server, p sandbox.Pa
 		if !slices.Contains(srv.Spec.InstallScripts, s.Name) {
 			continue
 		}
-		about, err := c.about(srv, fmt.Sprintf("run the install script of %s while %s@%s is installed, where only the registry can be reached", s.Spec(), p.Name, p.Version))
+		about, err := c.about(srv, scriptSentence(s, p))
 		if err != nil {
 			return nil, err
 		}
@@ -252,6 +275,13 @@ func (c *consents) Scripts(ctx context.Context, srv sandbox.Server, p sandbox.Pa
 		}
 	}
 	return may, nil
+}
+
+func scriptSentence(s sandbox.InstallScript, p sandbox.Package) string {
+	if p.Ecosystem == sandbox.PyPI {
+		return fmt.Sprintf("build %s from its source, which runs its code, while %s is installed, where only the index can be reached", s.Spec(), p.Name)
+	}
+	return fmt.Sprintf("run the install script of %s while %s@%s is installed, where only the registry can be reached", s.Spec(), p.Name, p.Version)
 }
 
 // packageNotices are what a person should know of the package a server runs from.

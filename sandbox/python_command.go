@@ -278,9 +278,9 @@ func ParsePythonFile(name string) (project, version string, wheel, ok bool) {
 func parsePythonSpec(spec string) (PackageRef, error) {
 	switch {
 	case pythonSpecial.MatchString(spec) || strings.Contains(spec, "@ git+"):
-		return PackageRef{}, invalid("%q would come from a repository, which cannot be installed yet; install it into a virtual environment of your own (python3 -m venv), or take a release from the index", spec)
+		return PackageRef{}, invalid("it would come from a repository, which cannot be installed yet; install it into a virtual environment of your own (python3 -m venv), or take a release from the index")
 	case strings.Contains(spec, "://") || strings.ContainsAny(spec, `/\`) || strings.HasPrefix(spec, "."):
-		return PackageRef{}, invalid("%q would come from a URL, a repository or a folder; only packages of an index can be installed", spec)
+		return PackageRef{}, invalid("it would come from a URL, a repository or a folder; only packages of an index can be installed") // it may hold a password
 	}
 	m := pythonSpec.FindStringSubmatch(strings.TrimSpace(spec))
 	if m == nil || len(spec) > maxPackageName {

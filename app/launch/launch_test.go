@@ -151,8 +151,11 @@ func TestEnsureGivesUpWithItsCaller(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"HOME=/h", "GITHUB_TOKEN=x", "XDG_RUNTIME_DIR=/r", "LC_ALL=C", "NPM_CONFIG__AUTH=x", "LD_PRELOAD=x", "GARITA_HOME=/g", "NODE_OPTIONS=x", "odd"})
-	if want := []string{"HOME=/h", "XDG_RUNTIME_DIR=/r", "LC_ALL=C", "GARITA_HOME=/g"}; !slices.Equal(got, want) {
+	got := environment([]string{
+		"HOME=/h", "GITHUB_TOKEN=x", "XDG_RUNTIME_DIR=/r", "LC_ALL=C", "NPM_CONFIG__AUTH=x", "LD_PRELOAD=x", "GARITA_HOME=/g", "NODE_OPTIONS=x", "odd",
+		"UV_DEFAULT_INDEX=https://ana:hunter2@i/simple", "UV_PUBLISH_TOKEN=x",
+	})
+	if want := []string{"HOME=/h", "XDG_RUNTIME_DIR=/r", "LC_ALL=C", "GARITA_HOME=/g", "UV_DEFAULT_INDEX=https://i/simple"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

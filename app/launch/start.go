@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -64,15 +65,28 @@ var kept = []string{
 	"GARITA_HOME", "DBUS_SESSION_BUS_ADDRESS", "NVM_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 	"NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "npm_config_registry", "npm_config_userconfig",
+	"UV_CONFIG_FILE", "PIP_CONFIG_FILE", "PIP_CERT",
+}
+
+// keptIndexes say where Python's packages come from. All of them, or names would be looked up elsewhere;
+// without a password, which belongs into uv.toml or pip.conf.
+var keptIndexes = []string{
+	"UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS",
 }
 
 // keptFamilies are prefixes of such variables.
 var keptFamilies = []string{"LC_", "XDG_", "GARITA_"}
 
+// password is what stands before the host of a URL.
+var password = regexp.MustCompile(`//[^/\s]*@`)
+
 func environment(all []string) []string {
 	var out []string
 	for _, v := range all {
-		name, _, _ := strings.Cut(v, "=")
+		name, value, _ := strings.Cut(v, "=")
+		if slices.Contains(keptIndexes, name) {
+			out = append(out, name+"="+password.ReplaceAllString(value, "//"))
+		}
 		if slices.Contains(kept, name) || slices.ContainsFunc(keptFamilies, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			out = append(out, v)
 		}

@@ -205,11 +205,8 @@ func (p Profiles) Of(src sandbox.Source, installed *sandbox.Package) *Profile {
 	case installed != nil:
 		return p.by[string(installed.Ecosystem)+":"+installed.Name]
 	}
-	if ref, _, ok, err := sandbox.ParsePackageCommand(src.Command); ok && err == nil {
+	if ref, _, ok, err := sandbox.ParseCommand(src.Command); ok && err == nil {
 		return p.by[string(ref.Ecosystem)+":"+ref.Name]
-	}
-	if found := p.by["pypi:"+uvx(src.Command)]; found != nil {
-		return found
 	}
 	return p.by["module:"+goRun(src.Command)]
 }
@@ -258,20 +255,6 @@ func repository(image string) string {
 		image = image[:i]
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
-}
-
-// uvx is the package of a command like uvx NAME or uvx --from PACKAGE NAME; "" for any other, and
-// for one with flags whose meaning would have to be known.
-func uvx(argv []string) string {
-	switch {
-	case len(argv) < 2 || path.Base(argv[0]) != "uvx":
-		return ""
-	case argv[1] == "--from" && len(argv) > 3:
-		return unversioned(argv[2])
-	case strings.HasPrefix(argv[1], "-"):
-		return ""
-	}
-	return unversioned(argv[1])
 }
 
 // goRun is the module path of a command like go run PATH@VERSION; "" for any other.

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +24,7 @@ type Consent interface {
 
 // install returns the package a server runs from, nil when it is no package.
 func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (*sandbox.Package, []string, error) {
-	ref, args, ok, err := sandbox.ParsePackageCommand(srv.Source.Command)
-	if err == nil && !ok {
-		err = refusePython(srv.Source.Command)
-	}
+	ref, args, ok, err := sandbox.ParseCommand(srv.Source.Command)
 	if err != nil || !ok {
 		return nil, nil, err
 	}
@@ -68,19 +64,46 @@ func (s *Supervisor) fetch(ctx context.Context, srv sandbox.Server, ref sandbox.
 // maxYoung bounds the exceptions asked for in one installation.
 const maxYoung = 5
 
-// installOld installs versions that have been out for long enough, or that a person allows.
+// installOld installs versions that have been out for long enough, or that a person allows; and of Python
+// what has to be built first, if a person allows that.
 func (s *Supervisor) installOld(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef, want *sandbox.Package, tell func(sandbox.Progress)) (sandbox.Package, error) {
 	for asked := 0; ; asked++ {
 		p, err := s.Installer.Install(ctx, ref, want, tell)
 		var young *sandbox.TooYoung
-		if !errors.As(err, &young) || asked == maxYoung {
+		var build *sandbox.NeedsBuild
+		switch {
+		case asked == maxYoung:
+			return p, err
+		case errors.As(err, &young):
+			tell(sandbox.Progress{Step: "ask", Message: "Waiting for a person to allow " + young.Name + "@" + young.Version})
+			err = s.Consent.Young(ctx, srv, young)
+		case errors.As(err, &build) && slices.Contains(srv.Spec.InstallScripts, build.Script.Name):
+			tell(sandbox.Progress{Step: "ask", Message: "Waiting for a person to look at what building " + build.Script.Spec() + " runs"})
+			want, err = s.mayBuild(ctx, srv, ref, want, build)
+		default:
 			return p, err
 		}
-		tell(sandbox.Progress{Step: "ask", Message: "Waiting for a person to allow " + young.Name + "@" + young.Version})
-		if err := s.Consent.Young(ctx, srv, young); err != nil {
+		if err != nil {
 			return p, err
 		}
 	}
+}
+
+// mayBuild is want with one more source that may be built, once a person has said so.
+func (s *Supervisor) mayBuild(ctx context.Context, srv sandbox.Server, ref sandbox.PackageRef, want *sandbox.Package, build *sandbox.NeedsBuild) (*sandbox.Package, error) {
+	next := &sandbox.Package{Ecosystem: ref.Ecosystem, Name: ref.Name, Scripts: []sandbox.InstallScript{build.Script}}
+	may, err := s.Consent.Scripts(ctx, srv, *next)
+	if err != nil {
+		return want, err
+	}
+	if len(may) == 0 {
+		return want, fmt.Errorf("%s is not built: a person said no: %w", build.Script.Spec(), errdefs.ErrPermissionDenied)
+	}
+	next.Scripts[0].Ran = true
+	if want != nil {
+		next.Scripts = append(next.Scripts, want.Ran()...)
+	}
+	return next, nil
 }
 
 // script has those install scripts of p run that may, and have not.
@@ -98,15 +121,4 @@ func (s *Supervisor) script(ctx context.Context, srv sandbox.Server, ref sandbox
 		return p, nil
 	}
 	return s.Installer.Install(ctx, ref, &next, tell)
-}
-
-// refusePython says what to do about a command that would run a package of a Python index.
-func refusePython(command []string) error {
-	ref, _, ok, err := sandbox.ParsePythonCommand(command)
-	if !ok || err != nil {
-		return err
-	}
-	venv, program := "~/mcp/"+ref.Name, cmp.Or(ref.Bin, ref.Name)
-	return fmt.Errorf("install %s: Python packages cannot be installed by this version of Garita; what works is a virtual environment of your own (/usr/bin/python3 -m venv %s && %s/bin/pip install %s), declared as run: %s/bin/%s with mounts: [{host: %s}], or an image; see docs/packages.md: %w",
-		ref.Name, venv, venv, ref.Name, venv, program, venv, errdefs.ErrFailedPrecondition)
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,6 +137,49 @@ func TestAVersionThatIsTooNewIsAskedAbout(t *testing.T) {
 			err := s.Prepare(t.Context(), sandbox.Server{Name: "srv", Source: sandbox.Source{Command: []string{"npx", "x"}}})
 			if (err == nil) != yes || who.asked != 1 || len(lock.locked) != 0 != yes {
 				t.Errorf("%v, asked %d times, %d locked", err, who.asked, len(lock.locked))
+			}
+		})
+	}
+}
+
+// built installs a package of Python's, once its source may be built.
+type built struct{ wants []*sandbox.Package }
+
+func (r *built) Install(_ context.Context, ref sandbox.PackageRef, want *sandbox.Package, _ func(sandbox.Progress)) (sandbox.Package, error) {
+	r.wants = append(r.wants, want)
+	native := sandbox.InstallScript{Name: "native", Version: "1.0", Integrity: "sha256:aa", Text: "setup.py:\nx"}
+	if want == nil || len(want.Ran()) == 0 {
+		return sandbox.Package{}, &sandbox.NeedsBuild{Script: native}
+	}
+	native.Ran = true
+	return sandbox.Package{Ecosystem: ref.Ecosystem, Name: ref.Name, Version: "1.0", Entry: []string{"/bin/cat"}, Scripts: []sandbox.InstallScript{native}}, nil
+}
+
+func TestSourcesAreBuiltWhenDeclaredAndApproved(t *testing.T) {
+	for name, tt := range map[string]struct {
+		declared, yes []string
+		says          string // "" is built
+		asked         int
+	}{
+		"declared and approved":  {[]string{"native"}, []string{"native"}, "", 1},
+		"not declared":           {nil, []string{"native"}, "install: {scripts: [native]}", 0},
+		"declared, not approved": {[]string{"native"}, nil, "a person said no", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			who, in := &person{yes: tt.yes}, &built{}
+			s := New(Options{Installer: in, Lock: &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}}, Consent: who, Progress: func(sandbox.ServerName, sandbox.Progress) {}})
+			srv := sandbox.Server{Name: "x", Source: sandbox.Source{Command: []string{"uvx", "server", "-v"}}, Spec: sandbox.Spec{InstallScripts: tt.declared}}
+			p, args, err := s.install(t.Context(), srv)
+			switch {
+			case tt.says != "":
+				if err == nil || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("got %+v, %v", p, err)
+				}
+			case err != nil || len(p.Ran()) != 1 || len(args) != 1 || in.wants[1].Version != "":
+				t.Errorf("got %+v %q, %v after %+v", p, args, err, in.wants)
+			}
+			if who.asked != tt.asked {
+				t.Errorf("asked %d times", who.asked)
 			}
 		})
 	}

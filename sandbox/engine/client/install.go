@@ -139,7 +139,7 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 		i.Young = want.Young // the files themselves are in the lock
 	}
 	one := inTurn(progress)
-	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched, young: map[string]Fetch{}, sources: map[string]Fetch{}, passed: map[string]string{}}
+	fetched := &fetchProgress{tell: one, ref: ref, next: in.Fetched, young: map[string]Fetch{}, sources: map[string]Fetch{}, passed: map[string]string{}, failed: map[string]Fetch{}}
 	registry, err := in.Wall.ServeRegistry(ctx, registries, fetched.seen)
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
@@ -226,6 +226,8 @@ type fetchProgress struct {
 	// sources is what was left out because building it runs its code; passed the digest of each file.
 	sources map[string]Fetch
 	passed  map[string]string
+	// failed are the projects whose page could not be had: pip takes them for ones without versions.
+	failed map[string]Fetch
 }
 
 // check refuses a package of files that have not passed the wall with those bytes.
@@ -265,6 +267,9 @@ func (p *fetchProgress) blamePython(err error, ref sandbox.PackageRef, before ti
 	name := sandbox.PythonName(strings.TrimRight(m[1], "-_."))
 	young, isYoung := p.young[name]
 	source, isSource := p.sources[name]
+	if f, ok := p.failed[name]; ok {
+		return fmt.Errorf("install %s: look %s up: %s: %w", ref, name, f.Why, errdefs.ErrUnavailable)
+	}
 	switch {
 	case isYoung && (!isSource || name == ref.Name && young.Version == ref.Range):
 		return fmt.Errorf("install %s: %w", ref, &sandbox.TooYoung{Ecosystem: sandbox.PyPI, Name: name, Version: young.Version, At: young.Published, Before: before})
@@ -305,6 +310,9 @@ func (p *fetchProgress) seen(f Fetch) {
 	now := sandbox.Progress{Step: "resolve", Message: "Found " + f.Name}
 	switch f.Kind {
 	case egress.Packument:
+		if f.Why != "" && f.Status != http.StatusNotFound {
+			p.failed[f.Name] = f
+		}
 	case egress.Young:
 		p.leftOut(f)
 		return
