@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,6 +148,20 @@ func TestFoldersAndFiles(t *testing.T) {
 	}
 }
 
+func TestPythonPackagesAreImported(t *testing.T) {
+	for args, uses := range map[string]string{
+		`"uvx","args":["py-notes"]`: "install and run the Python package py-notes, its newest version now, then always that one",
+		`"/home/ana/.local/bin/uvx","args":["--from","mcp[cli]==1.2","mcp"]`:     "install and run the Python package mcp[cli]==1.2",
+		`"uv","args":["run","--with","mcp","--with","httpx","mcp","run","s.py"]`: "install and run the Python package mcp httpx, its newest version now, then always that one",
+		`"pipx","args":["run","py-notes==1.0"]`:                                  "install and run the Python package py-notes==1.0",
+	} {
+		got := plan(t, `{"command":`+args+`}`, nil)
+		if got.Skipped != "" || !slices.Contains(got.Grants, uses) || strings.Contains(got.Server.Source.Command[0], "/") {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
 func TestSkipped(t *testing.T) {
 	paths := map[string]Kind{
 		"/": Dir, "/home/ana": Dir, "/home": Dir, "/etc/passwd": File, "/home/ana/.ssh": Dir, "/home/ana/.config/garita/x": File,
@@ -168,7 +183,9 @@ func TestSkipped(t *testing.T) {
 		"an address, typed":        {`{"type":"http","url":"https://x"}`, "address"},
 		"a bridge":                 {`{"command":"npx","args":["-y","mcp-remote@latest","https://x"]}`, "address"},
 		"docker":                   {`{"command":"docker","args":["run","-i","x"]}`, "docker"},
-		"uvx":                      {`{"command":"/home/ana/.local/bin/uvx","args":["x"]}`, "uvx"},
+		"a Python project":         {`{"command":"/home/ana/.local/bin/uv","args":["run","server.py"]}`, "Python projects"},
+		"Python from git":          {`{"command":"uvx","args":["--from","git+https://h/x","x"]}`, "repository"},
+		"Python from two indexes":  {`{"command":"uvx","args":["--extra-index-url","https://i/simple","x"]}`, "the wrong one can win"},
 		"a Windows line":           {`{"command":"cmd","args":["/c","npx","x"]}`, "Windows"},
 		"wsl":                      {`{"command":"wsl.exe","args":["bash"]}`, "WSL"},
 		"a shell line":             {`{"command":"/bin/bash","args":["-lc","x && y"]}`, "shell"},

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/garita-dev/garita/sandbox"
 )
 
 // later are programs that bring servers of a kind this version does not run, and what they are.
 var later = map[string]string{
-	"uvx": "Python packages (uvx)", "uv": "Python projects (uv)", "pipx": "Python packages (pipx)", "pip": "Python packages (pip)",
+	"uv": "Python projects (uv)", "pipx": "installed Python programs (pipx)", "pip": "Python packages (pip)",
 	"docker": "containers (docker)", "podman": "containers (podman)", "nerdctl": "containers (nerdctl)",
 	"bunx": "Bun packages", "bun": "Bun programs", "deno": "Deno programs", "pnpm": "pnpm packages", "pnpx": "pnpm packages", "yarn": "Yarn packages", "npm": "npm scripts",
 	"wsl": "programs inside WSL", "cmd": "Windows command lines", "powershell": "Windows command lines", "pwsh": "PowerShell command lines",
@@ -29,6 +31,9 @@ var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ksh"}
 func (d *draft) starts() string {
 	program := d.command[0]
 	name := programName(program)
+	if ref, _, ok, err := sandbox.ParsePythonCommand(d.command); ok && name != "cmd" {
+		return d.pythonPackage(name, ref, err)
+	}
 	if what, ok := later[name]; ok {
 		return what + " come with a later version"
 	}
@@ -131,6 +136,20 @@ func (d *draft) python() string {
 	}
 	d.warn("its virtual environment %s is given to it, read-only", show(venv))
 	return d.program(d.script())
+}
+
+// pythonPackage judges uvx, "uv tool run", "uv run --with" and "pipx run".
+func (d *draft) pythonPackage(program string, ref sandbox.PackageRef, err error) string {
+	if err != nil {
+		return strings.TrimSuffix(err.Error(), ": "+errdefs.ErrInvalidArgument.Error())
+	}
+	d.ownProgram(program)
+	what := "install and run the Python package " + show(ref.String())
+	if !ref.Exact() {
+		what += ", its newest version now, then always that one"
+	}
+	d.uses = append(d.uses, what)
+	return ""
 }
 
 // binary runs a program by its path, or one of the system's by its name.
