@@ -2,7 +2,7 @@
 //
 //   --port N      where to listen on loopback (7170; 0 takes a free one)
 //   --socket P    also a unix socket, for the window
-//   --scene S     many (default) | one | empty | hostile | group | tool | wall | dialogs | broken
+//   --scene S     many (default) | one | empty | hostile | group | tool | wall | unkept | locked | asking | dialogs | broken
 //   --quiet       no new calls by themselves
 //
 // It serves dist/ too, with the content policy of the real daemon. Nothing here guards anything:
@@ -68,17 +68,25 @@ function makeWorld(scene, still) {
     policy: read("policy.json"),
     pins: read("pins.json"),
     networks: read("network.json"),
+    secrets: read("secrets.json"),
     groups: [],
     expired: [],
   };
   w.approvals[0] = read("approval.json"); // with what can be chosen
   if (scene === "empty") {
     const policy = { ...w.policy, state: "none", rules: [], problems: [], warnings: [], projects: [] };
-    Object.assign(w, empty, { calls: empty.calls.calls, grants: [], policy });
+    Object.assign(w, empty, {
+      calls: empty.calls.calls,
+      grants: [],
+      policy,
+      networks: [],
+      secrets: { ...w.secrets, secrets: [] },
+    });
   }
   if (scene === "dialogs") w.approvals = Object.values(dialogs());
   if (scene === "tool") w.approvals = [read("approval-tool.json")];
   if (scene === "group") gather(w);
+  if (keepers[scene]) w.secrets.keeper = keepers[scene];
   if (scene === "wall") w.approvals = [atTheWall(w)];
   if (scene === "one") for (const k of ["calls", "approvals", "servers", "workspaces", "audit"]) w[k] = w[k].slice(0, 1);
   if (scene === "hostile") {
@@ -184,7 +192,7 @@ async function answer(world, req, res) {
 }
 
 function route(world, method, url, body) {
-  const [, , , resource, name, verb] = url.pathname.split("/").map(decodeURIComponent);
+  const [, , , resource, name, verb, last] = url.pathname.split("/").map(decodeURIComponent);
   const status = () => ({ ...world.status, waiting: world.approvals.filter((a) => a.state === "pending").length });
   const table = {
     "GET status": () => status(),
@@ -213,6 +221,16 @@ function route(world, method, url, body) {
               : world.servers,
     "POST servers": () =>
       verb === "pins" ? answerPins(world, body) : verb === "network" ? changeNetwork(world, name, body) : stop(world, name),
+    "GET secrets": () => (verb === "uses" ? read("secret-uses.json") : world.secrets),
+    "POST secrets": () =>
+      name === "keeper"
+        ? Object.assign(world.secrets.keeper, keepers.ready)
+        : verb === "rotate"
+          ? rotate(world, name)
+          : verb === "grants"
+            ? grantSecret(world, name, body)
+            : setSecret(world, body),
+    "DELETE secrets": () => dropSecret(world, name, verb && last),
     "GET workspaces": () =>
       name ? { ...world.diff, workspace: world.workspaces.find((w) => w.server === name) } : world.workspaces,
     "POST workspaces": () => read("apply-result.json"),
@@ -248,6 +266,66 @@ function preview(world, id, permit) {
       words: offer.words.replace(/with .*$/, `with ${said.join(" and ")}; its other arguments may be anything`),
     }
   );
+}
+
+/** keepers are how the key of the secrets can stand, by scene. */
+const keepers = {
+  ready: { state: "ready", by: "keyring", why: "", next: "" },
+  unkept: {
+    state: "none",
+    by: "",
+    why: "No keyring: choose encrypted file store. Nothing on the session bus answers as org.freedesktop.secrets.",
+    next: "garita secret unlock --create keeps the key in a file that a passphrase encrypts.",
+  },
+  locked: {
+    state: "locked",
+    by: "file",
+    why: "The key of the secrets is in a file, and its passphrase has not been given since the daemon started.",
+    next: "garita secret unlock",
+  },
+  asking: {
+    state: "waiting",
+    by: "keyring",
+    why: "Keyring locked - waiting for you to unlock it.",
+    next: "Unlock it where it asks, and it goes on by itself; or cancel: garita secret unlock --cancel.",
+  },
+};
+
+/** setSecret keeps that there is one, and no value. */
+function setSecret(world, { name }) {
+  const now = new Date().toISOString();
+  let s = world.secrets.secrets.find((x) => x.name === name);
+  if (!s) world.secrets.secrets.push((s = { name, version: 0, created: now, from_command: false, grants: [] }));
+  Object.assign(s, { missing: false, expired: false, expires: undefined, changed: now, version: s.version + 1 });
+  world.emit("secret", name);
+  return s;
+}
+
+function grantSecret(world, name, grant) {
+  const s = world.secrets.secrets.find((x) => x.name === name);
+  const weaker = grant.mode !== "placeholder";
+  s.grants = s.grants.filter((g) => g.server !== grant.server).concat({ ...grant, weaker, in_force: true, words: "" });
+  world.emit("secret", name);
+  return s;
+}
+
+function dropSecret(world, name, server) {
+  const all = world.secrets;
+  if (server)
+    all.secrets.find((s) => s.name === name).grants = all.secrets
+      .find((s) => s.name === name)
+      .grants.filter((g) => g.server !== server);
+  else all.secrets = all.secrets.filter((s) => s.name !== name);
+  world.emit("secret", name);
+  return null;
+}
+
+function rotate(world, name) {
+  const s = world.secrets.secrets.find((x) => x.name === name);
+  const revoked = s.grants.map((g) => g.server);
+  s.grants = [];
+  world.emit("secret", name);
+  return { uses: read("secret-uses.json"), revoked, ended: 1 };
 }
 
 function networkOf(world, server) {

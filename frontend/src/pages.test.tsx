@@ -16,6 +16,8 @@ const pages = [
   { path: "/servers?server=files&tab=log", many: "request 118 handled in 4 ms", empty: "No server is configured" },
   { path: "/servers?server=files&tab=pins", many: "a new argument", empty: "No server is configured" },
   { path: "/approvals?tab=permissions", many: "files may change files of its workspace", empty: "You have permitted nothing" },
+  { path: "/secrets", many: "put in on the way", empty: "No secret is kept" },
+  { path: "/secrets?secret=github-token", many: "uploads.github.com:443 alone", empty: "No secret is kept" },
   { path: "/network", many: "collector.telemetry.example:443", empty: "No server is configured" },
   { path: "/network?server=git", many: "not in its list", empty: "No server is configured" },
   { path: "/policy", many: "Deny every call of the tools push*, merge_*", empty: "You have no rules of your own" },

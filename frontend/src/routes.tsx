@@ -6,6 +6,7 @@ import { HomePage } from "./features/home/page";
 import { NetworkPage } from "./features/network/page";
 import { PolicyPage } from "./features/policy/page";
 import { RecordPage } from "./features/record/page";
+import { SecretsPage } from "./features/secrets/page";
 import { ServersPage } from "./features/servers/page";
 import { WorkspacesPage } from "./features/workspaces/page";
 import { Shell } from "./shell/shell";
@@ -40,6 +41,7 @@ const routes = [
     component: WorkspacesPage,
     validateSearch: words("workspace", "file"),
   }),
+  createRoute({ getParentRoute: () => root, path: "/secrets", component: SecretsPage, validateSearch: words("secret") }),
   createRoute({ getParentRoute: () => root, path: "/network", component: NetworkPage, validateSearch: words("server") }),
   createRoute({
     getParentRoute: () => root,

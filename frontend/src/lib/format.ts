@@ -10,6 +10,11 @@ export function moment(at: string | Date, locale: string): string {
   return new Date(at).toLocaleString(locale, { dateStyle: "medium", timeStyle: "medium" });
 }
 
+/** minute is a date and time to the minute, for where there is little room. */
+export function minute(at: string | Date, locale: string): string {
+  return new Date(at).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" });
+}
+
 /** took writes a duration with the one unit that fits. */
 export function took(ms: number): string {
   if (ms < 9.95) return `${ms.toFixed(1).replace(/\.0$/, "")} ms`;

@@ -16,6 +16,7 @@ export const pages = [
   { to: "/approvals", icon: "approvals", name: "nav.approvals" },
   { to: "/servers", icon: "servers", name: "nav.servers" },
   { to: "/workspaces", icon: "workspaces", name: "nav.workspaces" },
+  { to: "/secrets", icon: "secrets", name: "nav.secrets" },
   { to: "/network", icon: "network", name: "nav.network" },
   { to: "/policy", icon: "policy", name: "nav.policy" },
   { to: "/record", icon: "record", name: "nav.record" },

@@ -17,6 +17,8 @@ import policy from "../../../daemon/api/testdata/policy.json";
 import replay from "../../../daemon/api/testdata/policy-replay.json";
 import hostile from "../../../daemon/api/testdata/approval-hostile.json";
 import problem from "../../../daemon/api/testdata/problem.json";
+import secretUses from "../../../daemon/api/testdata/secret-uses.json";
+import secrets from "../../../daemon/api/testdata/secrets.json";
 import serverLog from "../../../daemon/api/testdata/server-log.json";
 import servers from "../../../daemon/api/testdata/servers.json";
 import status from "../../../daemon/api/testdata/status.json";
@@ -42,6 +44,8 @@ export const fixtures = {
   policy,
   problem,
   replay,
+  secrets,
+  secretUses,
   serverLog,
   servers,
   status,
@@ -150,6 +154,8 @@ export function many(): FakeDaemon {
     "POST /policy/explain": explanation,
     "POST /policy/replay": replay,
     "GET /servers/files/pins": { ...pins, server: "files" },
+    "GET /secrets": secrets,
+    "GET /secrets/github-token/uses": secretUses,
     "GET /servers": servers,
     "GET /servers/files/log": serverLog,
     "GET /workspaces": workspaces,
@@ -179,6 +185,7 @@ export function none(): FakeDaemon {
     "GET /expired-approvals": [],
     "GET /grants": [],
     "GET /policy": { ...policy, state: "none", digest: "", problems: [], warnings: [], rules: [], projects: [] },
+    "GET /secrets": { keeper: secrets.keeper, secrets: [] },
     "GET /servers": [],
     "GET /workspaces": [],
     "GET /audit": [],
@@ -187,6 +194,6 @@ export function none(): FakeDaemon {
 
 /** broken is a daemon that refuses everything. */
 export function broken(): FakeDaemon {
-  const routes = ["status", "doctor", "calls", "approvals", "servers", "workspaces", "audit", "grants", "policy"];
+  const routes = ["status", "doctor", "calls", "approvals", "servers", "workspaces", "audit", "grants", "policy", "secrets"];
   return new FakeDaemon(Object.fromEntries(routes.map((r) => [`GET /${r}`, new Refusal(problem.status, problem)])));
 }

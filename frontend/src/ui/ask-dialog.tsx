@@ -1,4 +1,5 @@
 import { useEffect, useRef, type ReactNode } from "react";
+import { useT } from "@/lib/i18n";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Failure, tell } from "./failure";
@@ -21,6 +22,7 @@ interface Props {
 
 /** AskDialog names what will be done before it is done. */
 export function AskDialog({ title, body, children, keep, act, look, disabled, error, run, close, className }: Props) {
+  const t = useT();
   const rest = useRef<HTMLButtonElement>(null);
   useEffect(() => rest.current?.focus(), []);
   return (
@@ -35,7 +37,7 @@ export function AskDialog({ title, body, children, keep, act, look, disabled, er
         {children && <div className="flex flex-col gap-3 px-[22px] py-2">{children}</div>}
         {error !== undefined && error !== null && (
           <div className="px-[22px] py-2">
-            <Failure told={tell(error)} />
+            <Failure told={tell(error)} heading={t("error.refused")} />
           </div>
         )}
       </div>
