@@ -202,8 +202,10 @@ func (w *watch) Stop(ctx context.Context) (gateway.Seen, error) {
 
 // Blame implements gateway.Effects.
 func (e *effects) Blame(ctx context.Context, c approvals.Call, changes []sandbox.Change, why string) error {
-	if err := e.workspaces.HoldWorkspace(ctx, c.Workspace, paths(changes), fmt.Sprintf("made by %s, which was allowed as a read", c.Tool)); err != nil {
-		return fmt.Errorf("hold back what %s changed: %w", c.Tool, err)
+	if len(changes) > 0 {
+		if err := e.workspaces.HoldWorkspace(ctx, c.Workspace, paths(changes), fmt.Sprintf("made by %s, which was allowed as a read", c.Tool)); err != nil {
+			return fmt.Errorf("hold back what %s changed: %w", c.Tool, err)
+		}
 	}
 	d := store.Demotion{Server: c.Server, Tool: c.Tool, Reason: why, Call: c.ID, Principal: c.Principal, Session: c.Session, At: time.Now().UTC()}
 	if err := e.demoter.Demote(ctx, d); err != nil {

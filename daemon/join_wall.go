@@ -63,6 +63,8 @@ type way struct {
 	calls   map[approvals.CallID]*wallWatch
 	asked   map[asking]bool
 	refused map[asking]time.Time
+	// approved are hosts that a person has allowed at the wall, until one is denied.
+	approved map[sandbox.Endpoint]bool
 }
 
 func newWays(d *Daemon) *ways {
@@ -88,7 +90,7 @@ func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (
 	w.mu.Lock()
 	one := &way{
 		all: w, launch: l, session: w.whose[l.ID], over: make(chan struct{}), events: make(chan store.Event, eventsWaiting), told: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
-		asked: map[asking]bool{}, refused: map[asking]time.Time{},
+		asked: map[asking]bool{}, refused: map[asking]time.Time{}, approved: map[sandbox.Endpoint]bool{},
 	}
 	w.mu.Unlock()
 	one.written.Go(one.write)

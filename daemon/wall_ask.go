@@ -58,6 +58,9 @@ func (o *way) put(running context.Context, a client.NetworkAsked, q approvals.Qu
 	if d.Outcome == approvals.Denied {
 		o.refused[key] = time.Now()
 	}
+	if d.Allowed() && a.What == "" {
+		o.approved[sandbox.Endpoint{Host: a.Host, Port: a.Port}] = true
+	}
 	o.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
 		o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
@@ -82,6 +85,11 @@ func (o *way) untilClosed(cancel func()) (stop func()) {
 }
 
 func (o *way) answer(ctx context.Context, a client.NetworkAsked, allow bool, rule string) {
+	if !allow && a.What == "" {
+		o.mu.Lock()
+		delete(o.approved, sandbox.Endpoint{Host: a.Host, Port: a.Port})
+		o.mu.Unlock()
+	}
 	if err := o.current().Answer(ctx, a, allow, rule); err != nil && ctx.Err() == nil {
 		o.all.d.log.Warn("the wall was not told of an answer", "server", o.launch.Server, "err", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/sandbox"
 )
 
 // wallWatch is one call under way in a sandbox that has a way out.
@@ -46,22 +47,44 @@ const catchUp = 20 * time.Second
 
 // stop ends the watching and lists what was reached: the hosts of connections that were opened
 // meanwhile, and those of older ones if anything was sent.
-func (w *wallWatch) stop(ctx context.Context) ([]string, error) {
+func (w *wallWatch) stop(ctx context.Context) (hosts, strayed []string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUp)
 	defer cancel()
 	out := w.way.current()
-	err := out.Caught(ctx)
-	moved := out.Sent() != w.sent
+	err = out.Caught(ctx)
+	if hosts = w.end(out.Sent()); len(hosts) > 0 {
+		strayed = w.way.strayed(w.way.rules(), hosts)
+	}
+	return hosts, strayed, err
+}
+
+// end lists what was reached, given how many bytes have left so far.
+func (w *wallWatch) end(sent uint64) []string {
 	w.way.mu.Lock()
 	defer w.way.mu.Unlock()
 	delete(w.way.calls, w.call)
-	if moved {
+	if sent != w.sent {
 		for _, c := range w.way.live {
 			w.reached(endpointOf(c))
 		}
 	}
 	slices.Sort(w.hosts)
-	return w.hosts, err
+	return w.hosts
+}
+
+// strayed are those of hosts that neither a rule nor an answer allows. The wall lets nobody reach such a
+// host: it was taken back while the call was under way, or the wall was wrong.
+func (o *way) strayed(rules sandbox.Allowlist, hosts []string) (strayed []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, host := range hosts {
+		e, err := sandbox.ParseEndpoint(host)
+		reach, _ := rules.Permits(e.Host, e.Port)
+		if err != nil || reach == sandbox.Nowhere && !o.approved[e] {
+			strayed = append(strayed, host)
+		}
+	}
+	return strayed
 }
 
 // reaching is a call's watch with what it reaches.
@@ -73,13 +96,13 @@ type reaching struct {
 
 // Stop implements gateway.Watch.
 func (r reaching) Stop(ctx context.Context) (gateway.Seen, error) {
-	var hosts []string
+	var hosts, strayed []string
 	var wallErr error
 	if r.wall != nil {
-		hosts, wallErr = r.wall.stop(ctx)
+		hosts, strayed, wallErr = r.wall.stop(ctx)
 	}
 	seen, err := r.Watch.Stop(ctx)
-	seen.Hosts, seen.Secrets = hosts, r.secrets()
+	seen.Hosts, seen.Strayed, seen.Secrets = hosts, strayed, r.secrets()
 	if err == nil {
 		err = wallErr
 	}

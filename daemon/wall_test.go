@@ -114,3 +114,18 @@ func TestCallsInFlightGetWhatIsReached(t *testing.T) {
 		t.Errorf("%v, %v", o.calls["c1"].hosts, o.calls["c2"].hosts)
 	}
 }
+
+// TestHostsThatNobodyAllowsStray: what a rule or an answer allows is no straying.
+func TestHostsThatNobodyAllowsStray(t *testing.T) {
+	o := &way{approved: map[sandbox.Endpoint]bool{endpoint("asked.example.com", 443): true}}
+	l := sandbox.Allowlist{
+		Endpoints: []sandbox.Endpoint{endpoint("*.example.net", 443)}, LAN: []sandbox.Endpoint{endpoint("192.168.1.20", 8080)}, HostPorts: []uint16{5432},
+	}
+	got := o.strayed(l, []string{
+		"a.example.net:443", "192.168.1.20:8080", "host.garita.internal:5432", "asked.example.com:443",
+		"asked.example.com:80", "taken.back.example:443", "host.garita.internal:22",
+	})
+	if diff := cmp.Diff([]string{"asked.example.com:80", "taken.back.example:443", "host.garita.internal:22"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/store"
 )
 
@@ -131,7 +133,9 @@ func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.De
 	case passedAsRead && seenErr != nil: // what it did cannot be told, and nobody said it may do anything
 		return withheld("what it did could not be checked"), []string{"effects not checked: " + seenErr.Error()}
 	case passedAsRead && len(seen.Changes) > 0 && !seen.Excused:
-		return s.blame(ctx, call, seen)
+		return s.blame(ctx, call, seen.Changes, "allowed as a read, but it changed "+list(seen.Changes))
+	case passedAsRead && len(seen.Strayed) > 0:
+		return s.blame(ctx, call, nil, "allowed as a read, but it reached "+strings.Join(seen.Strayed, ", ")+", which its server may not")
 	case asked != "":
 		return withheld("the server asks for " + asked + ", which it may not"), []string{"asked for " + asked}
 	case raw.Error != nil && s.badPage(raw.Error) != nil:
@@ -144,9 +148,8 @@ func (s *Session) judge(ctx context.Context, call approvals.Call, d approvals.De
 	return answer{message: s.withQuestions(raw)}, nil
 }
 
-func (s *Session) blame(ctx context.Context, call approvals.Call, seen Seen) (answer, []string) {
-	finding := "allowed as a read, but it changed " + list(seen.Changes)
-	if err := s.Effects.Blame(ctx, call, seen.Changes, finding); err != nil {
+func (s *Session) blame(ctx context.Context, call approvals.Call, changes []sandbox.Change, finding string) (answer, []string) {
+	if err := s.Effects.Blame(ctx, call, changes, finding); err != nil {
 		s.refuseFurtherCalls(err)
 	}
 	return withheld(finding + ". From now on the tool is asked about before it runs"), []string{finding}

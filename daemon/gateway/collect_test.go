@@ -68,7 +68,7 @@ func (e *seenEffects) Blame(context.Context, approvals.Call, []sandbox.Change, s
 }
 
 // calling is one call of a write by that gate, and what came of it.
-func calling(t *testing.T, g *decidingGate, e *seenEffects) (w *world, answer string) {
+func calling(t *testing.T, g *decidingGate, e Effects) (w *world, answer string) {
 	t.Helper()
 	w = newModelWorld(legacyModel(tools("write_a"), func(s *stub, m protocol.Message) { s.reply(m, `{"content":[{"type":"text","text":"secret plan"}]}`) }), "",
 		func(o *Options) { o.Gate, o.Effects = g, e })

@@ -113,6 +113,7 @@ type Seen struct {
 	Shared  []approvals.CallID // other calls in flight, to which Changes may belong too
 	Excused bool               // one of them was approved to write, so a read is not to blame
 	Hosts   []string           // host:port of what it reached outside of its workspace
+	Strayed []string           // those of Hosts that nobody has allowed its server, or allows it any more
 	Secrets []string           // "NAME, version N" of those its server held or sent meanwhile
 }
 
