@@ -23,13 +23,16 @@ func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequ
 	if err != nil {
 		return api.ImportPlan{}, err
 	}
-	out := apiPlan(plan)
 	if r.DryRun {
-		return out, nil
+		return apiPlan(plan), nil
 	}
 	if err := d.mayDecide(ctx, peer, "import "+plan.File); err != nil {
 		return api.ImportPlan{}, err
 	}
+	if err := d.storeMoved(ctx, peer, &plan); err != nil {
+		return api.ImportPlan{}, err
+	}
+	out := apiPlan(plan)
 	if err := d.recordImport(ctx, peer, store.ConfigImported, map[string]any{"file": plan.File, "client": plan.Client, "rewire": r.Rewire, "servers": names(plan.Servers())}); err != nil {
 		return api.ImportPlan{}, err
 	}

@@ -13,7 +13,10 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/clientconfig"
 	"github.com/garita-dev/garita/daemon/gateway"
+	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/redact"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/client"
@@ -471,4 +474,25 @@ func (s *secrets) nextEnd() (next time.Time) {
 		}
 	}
 	return next
+}
+
+// storeMoved stores the secrets that entries of a client's settings hold, before their servers are
+// declared. Where that cannot be done the entry stays as it is.
+func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *clientconfig.Plan) error {
+	for _, e := range plan.Entries {
+		for _, s := range e.Secrets {
+			if s.Value.IsZero() {
+				continue // a person gives it
+			}
+			_, err := d.SetSecret(ctx, peer, api.SecretSet{Name: s.Name, Value: api.Hidden(s.Value.Reveal())})
+			if errdefs.IsPermissionDenied(err) {
+				return err
+			}
+			if err != nil {
+				plan.Skip(e.Name, fmt.Sprintf("its secret in %s cannot be kept: %v", s.Variable, err))
+				break
+			}
+		}
+	}
+	return nil
 }

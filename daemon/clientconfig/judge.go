@@ -25,6 +25,8 @@ type draft struct {
 	env      map[string]string
 	folders  []string
 	mounts   []sandbox.Mount
+	moved    []Secret
+	granted  []sandbox.SecretGrant
 	uses     []string // what running it means, for the grants
 	warnings []string
 }
@@ -38,7 +40,7 @@ func (j judge) entry(e entry, name sandbox.ServerName) Entry {
 	}
 	d := &draft{j: j, e: e}
 	for _, step := range []func() string{
-		d.understood, d.variables, d.secrets, d.dropEnv, d.starts, d.paths,
+		d.understood, func() string { return d.move(name) }, d.variables, d.secrets, d.dropEnv, d.starts, d.paths,
 	} {
 		if why := step(); why != "" {
 			out.Skipped, out.Warnings = why, d.warnings
@@ -46,6 +48,8 @@ func (j judge) entry(e entry, name sandbox.ServerName) Entry {
 		}
 	}
 	d.remarks()
+	d.saySecrets(name)
+	out.Secrets = d.moved
 	out.Server, out.Grants, out.Warnings = d.server(name), d.grants(), d.warnings
 	out.Command = blanked(d.command)
 	return out
@@ -115,14 +119,11 @@ func (d *draft) variables() string {
 	return ""
 }
 
-// secrets gives up where a secret would have to be kept in the settings: there is no place for
-// secrets yet, and servers.yaml, command lines and logs are none.
+// secrets gives up where a secret would have to be kept in the settings: command lines and logs are no
+// place for one, and a server is not told of another.
 func (d *draft) secrets() string {
-	if names := secretVariables(d.e.env); len(names) > 0 {
-		return fmt.Sprintf("%s looks like a secret; there is no safe place for secrets yet, so the entry stays as it is", strings.Join(names, ", "))
-	}
 	if slices.Contains(secretArgs(d.command), true) {
-		return "its command line holds a secret, which other programs can read there; there is no safe place for secrets yet, so the entry stays as it is"
+		return "its command line holds a secret, which other programs can read there; if the server also takes it from a variable, put it there and import again"
 	}
 	return ""
 }
@@ -177,7 +178,7 @@ func programName(command string) string {
 
 func (d *draft) server(name sandbox.ServerName) sandbox.Server {
 	s := sandbox.Server{Name: name, Source: sandbox.Source{Command: d.command}}
-	s.Spec = sandbox.Spec{Workspace: sandbox.Snapshot, Folders: d.folders, Mounts: d.mounts, Env: d.env}
+	s.Spec = sandbox.Spec{Workspace: sandbox.Snapshot, Folders: d.folders, Mounts: d.mounts, Env: d.env, Secrets: d.granted}
 	if len(d.e.tools) > 0 && !slices.Contains(d.e.tools, "*") {
 		for _, t := range d.e.tools {
 			s.Spec.Tools.Allow = append(s.Spec.Tools.Allow, escapePattern(t))
@@ -207,6 +208,9 @@ func (d *draft) grants() []string {
 		}
 		slices.Sort(names)
 		out = append(out, "variables: "+strings.Join(names, ", "))
+	}
+	if secrets := d.grantWords(); len(secrets) > 0 {
+		return append(append(out, secrets...), "no other host, no other secret")
 	}
 	return append(out, "no network, no secret")
 }

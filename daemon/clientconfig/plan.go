@@ -31,6 +31,7 @@ type Entry struct {
 	Command  []string // as the client runs it, to be shown: secrets are blanked
 	Grants   []string // what the server would be given
 	Warnings []string
+	Secrets  []Secret           // that are to be stored before Server is declared
 	Skipped  string             // why it is not imported
 	Ours     sandbox.ServerName // the server of ours it already goes through
 	Kept     bool               // Server is declared already, by that name and command; the declaration stays as it is
@@ -136,6 +137,7 @@ func settle(e *Entry, existing []sandbox.Server) {
 		}
 		if slices.Equal(s.Source.Command, e.Server.Source.Command) {
 			e.Server, e.Kept = s, true
+			e.keep(s)
 			e.Warnings = append(e.Warnings, fmt.Sprintf("a server %s with this command is declared already and stays as it is", s.Name))
 			return
 		}

@@ -1,0 +1,189 @@
+package clientconfig
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/garita-dev/garita/assets"
+	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/store"
+)
+
+// Secret is one that an entry holds, or refers to, and that is kept by Garita once it is imported.
+type Secret struct {
+	Name     string // what it is called here
+	Variable string
+	Value    store.SecretValue // zero where the entry only refers to it: a person has to give it
+}
+
+// usual is what is known of the secrets in some variables.
+type usual struct {
+	Variables []string `json:"variables"`
+	Hosts     []string `json:"hosts"`
+	Headers   []string `json:"headers"`
+	Query     []string `json:"query"`
+	Body      []string `json:"body"`
+	Unless    []string `json:"unless"`
+}
+
+// usuals are assets.Secrets.
+var usuals = sync.OnceValues(func() (all []usual, err error) {
+	err = json.Unmarshal(assets.Secrets, &all, json.RejectUnknownMembers(true))
+	return all, err
+})
+
+// usually is what is known of a variable of e; ok is false where that is nothing.
+func (e *entry) usually(name string) (usual, bool) {
+	all, err := usuals()
+	if err != nil { // a test reads them
+		return usual{}, false
+	}
+	i := slices.IndexFunc(all, func(u usual) bool { return slices.Contains(u.Variables, name) })
+	if i < 0 || slices.ContainsFunc(e.env, func(v variable) bool { return slices.Contains(all[i].Unless, v.name) }) {
+		return usual{}, false
+	}
+	return all[i], true
+}
+
+// grant is leave to use a secret as it is known to be used, or, where nothing is known, to hold it.
+func (e *entry) grant(secret, name string) sandbox.SecretGrant {
+	u, known := e.usually(name)
+	if !known {
+		return sandbox.SecretGrant{Secret: secret, Mode: sandbox.SecretEnv, Env: name}
+	}
+	g := sandbox.SecretGrant{Secret: secret, Mode: sandbox.SecretPlaceholder, Env: name}
+	for _, host := range u.Hosts {
+		g.Hosts = append(g.Hosts, sandbox.Endpoint{Host: host, Port: sandbox.DefaultPort})
+	}
+	if len(u.Headers)+len(u.Query)+len(u.Body) == 0 {
+		u.Headers = []string{"Authorization"}
+	}
+	for _, in := range []struct {
+		kind  sandbox.PlaceKind
+		names []string
+	}{{sandbox.InHeader, u.Headers}, {sandbox.InQuery, u.Query}, {sandbox.InBody, u.Body}} {
+		for _, name := range in.names {
+			g.Places = append(g.Places, sandbox.SecretPlace{In: in.kind, Name: name})
+		}
+	}
+	return g
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// secretNameFor is what the secret in a server's variable is called: "github-token".
+func secretNameFor(server sandbox.ServerName, variable string) string {
+	plain := func(s string) string { return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(s), "-"), "-.") }
+	name, of := cmp.Or(plain(variable), "secret"), plain(string(server))
+	if of != "" && name != of && !strings.HasPrefix(name, of+"-") {
+		name = of + "-" + name
+	}
+	if len(name) > 64 {
+		name = strings.Trim(name[:57], "-.") + "-" + short(name)[:6]
+	}
+	return name
+}
+
+// move takes the secrets out of the variables. A reference without a value becomes one that is missing,
+// where it is one.
+func (d *draft) move(name sandbox.ServerName) string {
+	left := d.e.env[:0:0]
+	for _, v := range d.e.env {
+		if !d.j.movable(v) {
+			left = append(left, v)
+			continue
+		}
+		s := Secret{Name: secretNameFor(name, v.name), Variable: v.name}
+		if value, missing := d.j.scope.expand(v.value); len(missing) == 0 {
+			s.Value = store.NewSecretValue([]byte(value))
+		}
+		d.moved = append(d.moved, s)
+		d.granted = append(d.granted, d.e.grant(s.Name, v.name))
+	}
+	d.e.env = left
+	slices.SortFunc(d.granted, func(a, b sandbox.SecretGrant) int { return cmp.Compare(a.Secret, b.Secret) })
+	if err := checkGrants(sandbox.Spec{Secrets: d.granted}); err != nil {
+		return fmt.Sprintf("its secrets cannot be declared: %v", err)
+	}
+	return ""
+}
+
+// movable says whether a variable is, or is to be, a secret that can be kept.
+func (j judge) movable(v variable) bool {
+	if steers(v.name) || !variableName.MatchString(v.name) || strings.ContainsRune(v.value, 0) {
+		return false
+	}
+	value, missing := j.scope.expand(v.value)
+	if len(missing) > 0 {
+		return secretName(v.name) || strings.Contains(v.value, "${input:")
+	}
+	return !harmless.MatchString(value) && (secretName(v.name) || secretValue(value))
+}
+
+// saySecrets tells what becomes of the secrets.
+func (d *draft) saySecrets(name sandbox.ServerName) {
+	for _, s := range d.moved {
+		g := d.granted[slices.IndexFunc(d.granted, func(g sandbox.SecretGrant) bool { return g.Secret == s.Name })]
+		if s.Value.IsZero() {
+			d.warn("%s refers to a secret that is not here; it is not started before: garita secret set %s", s.Variable, s.Name)
+		} else {
+			d.warn("the value of %s becomes the secret %s, sealed; the client's own file holds it until its entry is repointed, and so does the backup until you delete it", s.Variable, s.Name)
+		}
+		if g.Weaker() {
+			d.warn("the server holds the value of %s itself, which is weaker, for nothing is known of where it is sent; to narrow it: garita secret grant %s %s --env %s --host HOST", s.Name, s.Name, name, s.Variable)
+		}
+	}
+}
+
+// grantWords says what of secrets, and so of hosts, the server gets.
+func (d *draft) grantWords() []string {
+	var words []string
+	for _, g := range d.granted {
+		if g.Weaker() {
+			words = append(words, fmt.Sprintf("the secret %s itself, in %s", g.Secret, g.Env))
+			continue
+		}
+		var hosts []string
+		for _, e := range g.Hosts {
+			hosts = append(hosts, e.Host)
+		}
+		words = append(words, fmt.Sprintf("the secret %s toward %s, and nowhere else", g.Secret, strings.Join(hosts, ", ")))
+	}
+	return words
+}
+
+// Skip leaves an entry as it is after all, and says why.
+func (p *Plan) Skip(name, why string) {
+	for i := range p.Entries {
+		if p.Entries[i].Name == name {
+			p.Entries[i] = Entry{Name: name, Line: p.Entries[i].Line, Command: p.Entries[i].Command, Warnings: p.Entries[i].Warnings, Skipped: why}
+		}
+	}
+}
+
+// keep drops what an entry would move where its server is declared already, and says what that lacks.
+func (e *Entry) keep(declared sandbox.Server) {
+	for _, s := range e.Secrets {
+		if !slices.ContainsFunc(declared.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Env == s.Variable }) {
+			e.Warnings = append(e.Warnings, fmt.Sprintf("its secret %s is not taken over, for the server is declared without it: garita secret set %s, then garita secret grant %s %s", s.Variable, s.Name, s.Name, declared.Name))
+		}
+	}
+	e.Secrets = nil
+}
+
+// checkGrants says why the grants of an import could not be declared; nil when they can.
+func checkGrants(spec sandbox.Spec) error {
+	for _, g := range spec.Secrets {
+		if _, err := config.CheckSecret(g, spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
