@@ -2,6 +2,7 @@ package outlet
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -36,7 +38,7 @@ func (o *Outlet) serve(l *live, conn net.Conn, closed <-chan struct{}, upstream 
 		Transport:      upstream.transport,
 		FlushInterval:  -1,
 		ErrorLog:       silent,
-		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, err error) { o.failed(w, l, err) },
+		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, err error) { o.failed(w, l, upstream.explained(err)) },
 		ModifyResponse: func(resp *http.Response) error { return o.readable(l, resp) },
 	}
 	srv := &http.Server{
@@ -150,8 +152,27 @@ func (l *live) is(header string) bool {
 type pinned struct {
 	transport *http.Transport
 
+	wanted atomic.Bool // the host has asked for a certificate of the client's
+
 	mu    sync.Mutex
 	first net.Conn // not used yet
+}
+
+// errNoCertificate is what a host that has asked for one says in many ways.
+var errNoCertificate = errors.New("a certificate was asked for")
+
+// explained is err with that.
+func (p *pinned) explained(err error) error {
+	if p.wanted.Load() {
+		return errors.Join(err, errNoCertificate)
+	}
+	return err
+}
+
+// showNone answers a host that asks for a certificate.
+func (p *pinned) showNone(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	p.wanted.Store(true)
+	return &tls.Certificate{}, nil
 }
 
 func newPinned(o *Outlet, l *live, first net.Conn) *pinned {

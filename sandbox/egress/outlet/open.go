@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -34,7 +33,7 @@ func (o *Outlet) serveTLS(l *live, in *peeked, outside net.Conn) {
 	l.opened = true
 	o.mu.Unlock()
 	upstream := newPinned(o, l, outside)
-	upstream.transport.TLSClientConfig = &tls.Config{ServerName: l.host, RootCAs: o.Secrets.roots, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+	upstream.transport.TLSClientConfig = &tls.Config{ServerName: l.host, RootCAs: o.Secrets.roots, NextProtos: protocols, MinVersion: tls.VersionTLS12, GetClientCertificate: upstream.showNone}
 	upstream.transport.TLSHandshakeTimeout = dialTime
 	upstream.transport.ForceAttemptHTTP2 = true
 	upstream.transport.MaxIdleConns, upstream.transport.MaxIdleConnsPerHost = maxIdle, maxIdle
@@ -79,8 +78,8 @@ func unanswered(err error) (sandbox.DenialKind, string) {
 		return sandbox.DeniedContent, coded.Error()
 	case errors.As(err, &certificate):
 		return sandbox.DeniedUpstream, "its certificate is not believed: " + unbelieved(certificate.Err)
-	case errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate"):
-		return sandbox.DeniedContent, "it wants a certificate of the client's (" + alert.Err.Error() + "), which cannot be shown where TLS is opened"
+	case errors.Is(err, errNoCertificate):
+		return sandbox.DeniedContent, "it asks for a certificate of the client's, which cannot be shown where TLS is opened"
 	case errors.As(err, &alert) && alert.Op == "remote error":
 		return sandbox.DeniedUpstream, "it refused TLS (" + alert.Err.Error() + ")"
 	case errors.As(err, &alert):
