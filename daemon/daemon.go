@@ -51,6 +51,7 @@ type Daemon struct {
 	trials     trials
 	effects    *effects
 	ways       *ways
+	observed   *observations
 	vault      *sealedVault
 	secrets    *secrets
 	supervisor *supervisor.Supervisor
@@ -134,6 +135,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.vault = newSealedVault(db, filepath.Join(paths.State, "secrets.key.age"), d.noteKeeper)
 	d.ways = newWays(d)
 	d.engine.ways = d.ways
+	d.observed = newObservations(d)
 	d.secrets = newSecrets(d, d.vault)
 	d.pins = newPinned(d)
 	d.consents = newConsents(d)
@@ -147,7 +149,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.effects = newEffects(d.engine, demotions{d})
 	d.serverLogs = d.openServerLogs()
 	d.supervisor = supervisor.New(supervisor.Options{
-		Runtime: d.engine, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents, Secrets: d.secrets,
+		Runtime: observing{d.engine, d.observed}, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents, Secrets: d.secrets,
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
 		Progress: d.noteProgress, Ended: d.noteEnded, Looping: d.noteLooping, Logger: log,
 		Unhealthy: d.noteUnhealthy, Redact: d.redactLineOf, Logs: d.serverLog,
@@ -192,6 +194,7 @@ func (d *Daemon) run(ctx context.Context) error {
 
 	d.stop()
 	d.sessions.Wait()
+	d.observed.running.Wait()
 	d.pins.asking.Wait()
 	d.ways.asking.Wait()
 	d.secrets.using.Wait()

@@ -418,6 +418,7 @@ type standings struct{ *Daemon }
 func (s standings) Standing(ctx context.Context, c approvals.Call) (approvals.Standing, error) {
 	standing, err := s.db.Standing(ctx, c)
 	standing.Held = s.pins.heldTool(c)
+	standing.Observed = s.observed.since(c.Server)
 	return standing, err
 }
 

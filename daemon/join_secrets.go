@@ -270,7 +270,7 @@ func (s *secrets) placeholders(id sandbox.InstanceID) (client.Authority, []clien
 		all = append(all, client.Placeholder{
 			Secret: g.grant.Secret, Version: g.ref.Version, Sentinel: g.sentinel, Value: client.Hide(g.value.Reveal()),
 			Places: g.grant.Places, Hosts: g.grant.Hosts, Until: earlier(g.grant.Until, g.ref.Expires),
-			Consult: g.grant.Ask || len(g.grant.Tools) > 0,
+			Consult: g.grant.Ask || len(g.grant.Tools) > 0 || !s.d.observed.since(h.server.Name).IsZero(),
 		})
 	}
 	return h.authority, all

@@ -72,6 +72,7 @@ type callLog struct{ *Daemon }
 
 func (l callLog) Record(ctx context.Context, r store.CallRecord) error {
 	defer l.events.Publish("call", string(r.Call.ID), nil)
+	l.observed.recorded(r)
 	if len(r.Changes) > 0 {
 		l.events.Publish("workspace", string(r.Call.Workspace), nil)
 	}
@@ -87,6 +88,7 @@ func (x demotions) Demote(ctx context.Context, d store.Demotion) error {
 }
 
 func (x demotions) Unattributed(ctx context.Context, c approvals.Call, changes []sandbox.Change) error {
+	x.observed.strayed(c.Server, changes)
 	e := event(store.WorkspaceUnattributed, c.Principal, map[string]any{"workspace": c.Workspace, "changes": changes})
 	e.Session, e.Server = c.Session, c.Server
 	_, err := x.db.Append(ctx, e)

@@ -258,9 +258,13 @@ func (o *way) rules() sandbox.Allowlist {
 		l = o.all.d.reach(s)
 		l.Localhost, l.HostPorts = o.launch.Network.Localhost, slices.Clone(l.HostPorts)
 	}
+	l, since := o.all.d.observed.narrowed(o.launch.Server, l)
 	l.Endpoints = slices.Clone(l.Endpoints)
 	now := time.Now()
 	for _, g := range o.all.d.gate.Grants() {
+		if g.Created.Before(since) {
+			continue
+		}
 		for list, about := range map[*[]sandbox.Endpoint]string{
 			&l.Endpoints: grants.Host(g), &l.AnySize: grants.UploadHost(g), &l.AnyText: grants.CredentialsHost(g),
 		} {
@@ -316,6 +320,7 @@ func (o *way) opened(c sandbox.Connection) {
 		w.reached(endpointOf(c))
 	}
 	o.mu.Unlock()
+	o.all.d.observed.reached(o.launch.Server, endpointOf(c), false)
 	o.record(networkOpened, map[string]any{"connection": c.ID, "host": c.Host, "port": c.Port, "address": c.Address.String(), "rule": c.Rule, "calls": calls})
 }
 

@@ -143,7 +143,7 @@ func (s *secrets) wanted(o *way, w client.SecretWanted) {
 	allow := ok && !g.dropped && mayUse(g.grant, tools, time.Now())
 	ctx := s.d.running
 	s.using.Go(func() {
-		if allow && g.grant.Ask {
+		if allow && (g.grant.Ask || !s.d.observed.since(o.launch.Server).IsZero()) {
 			allow = s.ask(ctx, o, w)
 		}
 		if err := o.current().Leave(ctx, w.Use, allow); err != nil && ctx.Err() == nil {
@@ -167,8 +167,10 @@ func (s *secrets) givenTo(id sandbox.InstanceID, name string) (given, bool) {
 
 // ask says whether a person permits a use, now or earlier.
 func (s *secrets) ask(ctx context.Context, o *way, w client.SecretWanted) bool {
-	host := sandbox.Endpoint{Host: w.Host, Port: w.Port}.String()
-	if slices.ContainsFunc(s.d.gate.Grants(), func(g approvals.Grant) bool { return o.permits(g, w.Secret, host, time.Now()) }) {
+	host, since := sandbox.Endpoint{Host: w.Host, Port: w.Port}.String(), s.d.observed.since(o.launch.Server)
+	if slices.ContainsFunc(s.d.gate.Grants(), func(g approvals.Grant) bool {
+		return !g.Created.Before(since) && o.permits(g, w.Secret, host, time.Now())
+	}) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, wallWait)
@@ -221,6 +223,7 @@ func (s *secrets) seen(o *way, e client.SecretSeen) {
 	}
 	s.mu.Unlock()
 	host := sandbox.Endpoint{Host: e.Host, Port: e.Port}.String()
+	s.d.observed.used(o.launch.Server, e.Secret, !e.Sent)
 	if !e.Sent || !ok {
 		o.record(store.SecretRefused, map[string]any{
 			"name": e.Secret, "version": e.Version, "host": host, "in": e.Place.In, "place": e.Place.Name, "why": e.Why, "connection": e.Connection, "calls": calls,

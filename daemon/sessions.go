@@ -123,6 +123,7 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 
 // sessionOf names a session and joins it with the parts it works with.
 func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error) {
+	v.server = d.observed.placed(v.server)
 	spec, err := config.Digest(v.server)
 	if err != nil {
 		return gateway.Options{}, err

@@ -62,6 +62,9 @@ func (o *way) put(running context.Context, a client.NetworkAsked, q approvals.Qu
 		o.approved[sandbox.Endpoint{Host: a.Host, Port: a.Port}] = true
 	}
 	o.mu.Unlock()
+	if d.Outcome == approvals.Denied {
+		o.all.d.observed.reached(o.launch.Server, sandbox.Endpoint{Host: a.Host, Port: a.Port}.String(), true)
+	}
 	if err != nil && ctx.Err() == nil {
 		o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
 	}

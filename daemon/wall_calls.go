@@ -126,6 +126,7 @@ func (e withWall) Watch(ctx context.Context, c approvals.Call, d approvals.Decis
 		_, stopErr := watch.Stop(ctx)
 		return nil, errors.Join(err, stopErr)
 	}
+	e.ways.d.observed.begins(c)
 	return reaching{watch, e.ways.watch(c), secrets}, nil
 }
 

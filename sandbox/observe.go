@@ -2,6 +2,9 @@ package sandbox
 
 import "time"
 
+// HomeInside is HOME in every sandbox.
+const HomeInside = "/home/user"
+
 // SightingKind is what was seen in an observed sandbox.
 type SightingKind string
 

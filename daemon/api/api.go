@@ -26,6 +26,12 @@
 //	POST   /api/v1/servers/{name}/pins            PinAnswer → Pins: accept or refuse what is held back
 //	GET    /api/v1/servers/{name}/network         Network: what it may reach, reaches and was refused
 //	POST   /api/v1/servers/{name}/network         NetworkChange → Network: allow it a host, or take one back
+//	GET    /api/v1/servers/{name}/observation?after=&wait=   Observation; wait: until it is beyond after
+//	POST   /api/v1/servers/{name}/observation     ObserveRequest → Observation: watch what it does, and ask about everything
+//	POST   /api/v1/servers/{name}/observation/end      Observation: what was seen, and the least it needs
+//	POST   /api/v1/servers/{name}/observation/mounts   MountChoice → Observation: have these in the proposal
+//	POST   /api/v1/servers/{name}/observation/accept   LeastAnswer → Observation: from now on it has what was proposed
+//	DELETE /api/v1/servers/{name}/observation     forget it; nothing changes
 //	POST   /api/v1/servers/{name}/update          Update: what would change; nothing does yet
 //	POST   /api/v1/servers/{name}/update/accept   UpdateAnswer → Update: run from what was shown
 //	POST   /api/v1/servers/{name}/start           have it ready to start: installed, and no longer held back

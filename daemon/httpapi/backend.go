@@ -64,6 +64,7 @@ type Backend interface {
 	freezers
 	reviews
 	updates
+	observations
 
 	Workspaces(ctx context.Context) ([]api.Workspace, error)
 	WorkspaceDiff(ctx context.Context, server, agent string) (api.WorkspaceDiff, error)

@@ -61,6 +61,17 @@ func TestTheClientReachesEveryRoute(t *testing.T) {
 	check(t, "update", none)(c.Update(ctx, "files"))
 	none.Binding = "sha256:1"
 	check(t, "accept an update", none)(c.AcceptUpdate(ctx, "files", api.UpdateAnswer{Binding: "sha256:1"}))
+	observed := func(seq int64, notes ...string) api.Observation {
+		return api.Observation{Server: "files", State: "observing", Seq: seq, Seen: []api.Observed{}, Notes: append([]string{}, notes...)}
+	}
+	check(t, "observation", observed(7))(c.Observation(ctx, "files", 7, time.Millisecond))
+	check(t, "observe", observed(30))(c.Observe(ctx, "files", api.ObserveRequest{Minutes: 30}))
+	check(t, "end an observation", observed(1))(c.EndObservation(ctx, "files"))
+	check(t, "choose mounts", observed(2, "/data/in"))(c.ChooseMounts(ctx, "files", api.MountChoice{Mounts: []string{"/data/in"}}))
+	check(t, "accept an observation", observed(3, "sha256:1", "c0de"))(c.AcceptObservation(ctx, "files", api.LeastAnswer{Binding: "sha256:1", Code: "c0de", TTY: true}))
+	if err := c.ForgetObservation(ctx, "files"); err != nil {
+		t.Errorf("forget an observation: %v", err)
+	}
 	check(t, "trace", api.Trace{Session: api.Session{ID: "s1"}, Lines: []api.TraceMessage{}, Next: 3})(c.Trace(ctx, "s1", 3, 0))
 	check(t, "tracing", api.Tracing{})(c.Tracing(ctx))
 	check(t, "tracing on", api.Tracing{On: true})(c.SetTracing(ctx, api.Tracing{On: true}))

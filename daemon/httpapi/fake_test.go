@@ -148,6 +148,39 @@ func (f *fake) OpenKeeper(_ context.Context, p httpapi.Peer, _ api.KeeperOpen) (
 	return api.Keeper{State: "ready"}, nil
 }
 
+func (f *fake) Observation(_ context.Context, server string, after int64, _ time.Duration) (api.Observation, error) {
+	return api.Observation{Server: server, State: "observing", Seq: after, Seen: []api.Observed{}, Notes: []string{}}, nil
+}
+
+func (f *fake) Observe(ctx context.Context, p httpapi.Peer, server string, r api.ObserveRequest) (api.Observation, error) {
+	f.note(p)
+	return f.Observation(ctx, server, int64(r.Minutes), 0)
+}
+
+func (f *fake) EndObservation(ctx context.Context, p httpapi.Peer, server string) (api.Observation, error) {
+	f.note(p)
+	return f.Observation(ctx, server, 1, 0)
+}
+
+func (f *fake) ChooseMounts(ctx context.Context, p httpapi.Peer, server string, m api.MountChoice) (api.Observation, error) {
+	f.note(p)
+	o, err := f.Observation(ctx, server, 2, 0)
+	o.Notes = m.Mounts
+	return o, err
+}
+
+func (f *fake) AcceptObservation(ctx context.Context, p httpapi.Peer, server string, a api.LeastAnswer) (api.Observation, error) {
+	f.note(p)
+	o, err := f.Observation(ctx, server, 3, 0)
+	o.Notes = []string{a.Binding, a.Code}
+	return o, err
+}
+
+func (f *fake) ForgetObservation(_ context.Context, p httpapi.Peer, _ string) error {
+	f.note(p)
+	return nil
+}
+
 func (f *fake) Pins(_ context.Context, server string) (api.Pins, error) {
 	return api.Pins{Server: server}, nil
 }

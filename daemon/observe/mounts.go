@@ -54,7 +54,7 @@ func (p *Proposal) suggestion(t Thing, f Facts) (s suggestion, ok bool) {
 		p.add("mounts", Refuse, t.What, "its name holds what cannot be seen", t)
 		return s, false
 	}
-	if rest, inside := below(host, f.Mine); inside && f.Home != "" {
+	if rest, inside := below(host, sandbox.HomeInside); inside && f.Home != "" {
 		host = path.Join(f.Home, rest)
 	}
 	place := f.Look(host)
@@ -75,9 +75,6 @@ func (p *Proposal) suggestion(t Thing, f Facts) (s suggestion, ok bool) {
 
 // below is a path without the directory that it lies in.
 func below(name, dir string) (rest string, inside bool) {
-	if dir == "" {
-		return "", false
-	}
 	rest, inside = strings.CutPrefix(name, dir+"/")
 	return rest, inside
 }

@@ -47,8 +47,11 @@ func (p *Proposal) network(hosts []Thing) {
 // reached puts one host where it was reached by.
 func (p *Proposal) reached(next *sandbox.Allowlist, old sandbox.Allowlist, e sandbox.Endpoint, t Thing) {
 	reach, _ := old.Permits(e.Host, e.Port)
-	verb := Add
+	verb, why := Add, happened("reached", t)
+	secret := p.secretTo(e)
 	switch {
+	case secret != "" && !slices.Contains(old.Endpoints, e) && reach != sandbox.PrivateNet:
+		verb, why = Keep, why+"; by the secret "+secret
 	case reach == sandbox.ThisHost:
 		next.HostPorts, verb = append(next.HostPorts, e.Port), Keep
 	case reach == sandbox.PrivateNet:
@@ -58,7 +61,17 @@ func (p *Proposal) reached(next *sandbox.Allowlist, old sandbox.Allowlist, e san
 	default:
 		next.Endpoints, verb = append(next.Endpoints, e), verbOf(old.Endpoints, e)
 	}
-	p.add("network", verb, e.String(), happened("reached", t), t)
+	p.add("network", verb, e.String(), why, t)
+}
+
+// secretTo is a secret that is left and may be sent there: its hosts are reached without a rule.
+func (p *Proposal) secretTo(e sandbox.Endpoint) string {
+	for _, g := range p.Server.Spec.Secrets {
+		if g.SendsTo(e.Host, e.Port) {
+			return g.Secret
+		}
+	}
+	return ""
 }
 
 func verbOf(old []sandbox.Endpoint, e sandbox.Endpoint) Verb {

@@ -111,21 +111,21 @@ func TestPropose(t *testing.T) {
 			spec:   sandbox.Spec{Tools: sandbox.ToolFilter{Allow: []string{"*"}}},
 			events: []Event{call("read_file", false), call("li[st", false), call("read_file", false), call("wipe\u202eelif", false)},
 			want:   sandbox.Spec{Tools: sandbox.ToolFilter{Allow: []string{`li\[st`, "read_file"}}},
-			lines: "tools keep read_file: called twice, in read_file\ntools keep li[st: called once, in li[st\n" +
+			lines: "tools keep read_file: called twice\ntools keep li[st: called once\n" +
 				`tools refuse wipe\u202eelif: its name holds what cannot be seen` + "\ntools remove *: the tools that were called are named instead\n",
 		},
 		"nothing was written": {
 			spec:   files,
 			events: []Event{call("read_file", false)},
 			want:   sandbox.Spec{Folders: files.Folders, Workspace: sandbox.ReadOnly, Tools: sandbox.ToolFilter{Allow: []string{"read_file"}}},
-			lines: "tools keep read_file: called once, in read_file\nworkspace remove snapshot: nothing was written\n" +
+			lines: "tools keep read_file: called once\nworkspace remove snapshot: nothing was written\n" +
 				"workspace add read-only: nothing was written\n",
 		},
 		"something was written": {
 			spec:   files,
 			events: []Event{call("write_file", false), {Kind: Change, What: "/home/ana/shop/a.txt", In: "write_file", At: at(1)}},
 			want:   sandbox.Spec{Folders: files.Folders, Tools: sandbox.ToolFilter{Allow: []string{"write_file"}}},
-			lines:  "tools keep write_file: called once, in write_file\nworkspace keep snapshot: 1 file was changed, such as /home/ana/shop/a.txt\n",
+			lines:  "tools keep write_file: called once\nworkspace keep snapshot: 1 file was changed, such as /home/ana/shop/a.txt\n",
 		},
 		"what is written directly is not seen": {
 			spec:   sandbox.Spec{Folders: files.Folders, Workspace: sandbox.Direct},
@@ -143,6 +143,13 @@ func TestPropose(t *testing.T) {
 			lines: "secrets keep a: used once, while no call was under way\nsecrets remove b: it was never used\n" +
 				"secrets keep c: the server holds the value itself, so nobody sees whether it uses it\nnote: No tool was called, so nothing is said about which are needed.\n",
 		},
+		"the host of a secret needs no rule of its own": {
+			spec:   sandbox.Spec{Secrets: []sandbox.SecretGrant{{Secret: "a", Mode: sandbox.SecretPlaceholder, Hosts: []sandbox.Endpoint{end("api.example.com")}}}},
+			events: []Event{{Kind: Secret, What: "a", At: at(1)}, host("api.example.com:443", false)},
+			want:   sandbox.Spec{Secrets: []sandbox.SecretGrant{{Secret: "a", Mode: sandbox.SecretPlaceholder, Hosts: []sandbox.Endpoint{end("api.example.com")}}}},
+			lines: "secrets keep a: used once, while no call was under way\nnetwork keep api.example.com:443: reached once, while no call was under way; by the secret a\n" +
+				"note: No tool was called, so nothing is said about which are needed.\n",
+		},
 		"paths are suggested, never given": {
 			events: []Event{
 				{Kind: Path, What: "/data/link/in.csv", At: at(1)},
@@ -153,7 +160,7 @@ func TestPropose(t *testing.T) {
 				{Kind: Path, What: "/nowhere", At: at(1)},
 				{Kind: Path, What: "/data/\x1b]0;x\a", At: at(1)},
 			},
-			facts: Facts{Look: look, Home: "/home/ana", Mine: "/home/user"},
+			facts: Facts{Look: look, Home: "/home/ana"},
 			lines: "mounts refuse /home/ana/.ssh/id_ed25519: looked for once, while no call was under way; keys and passwords are kept there\n" +
 				"mounts refuse /home/ana: looked for once, while no call was under way; it is the whole home directory\n" +
 				"mounts refuse /data/\\x1b]0;x\\a: its name holds what cannot be seen\n" +
@@ -182,7 +189,7 @@ func TestPropose(t *testing.T) {
 			events: []Event{call("read_file", false), call("write_file", false), call("new_tool", false)},
 			facts:  Facts{Profile: map[string]string{"read_file": "read", "write_file": "write", "list": "read", "move": "write"}},
 			want:   sandbox.Spec{Tools: sandbox.ToolFilter{Allow: []string{"new_tool", "read_file", "write_file"}}},
-			lines: "tools keep read_file: called once, in read_file\ntools keep write_file: called once, in write_file\ntools keep new_tool: called once, in new_tool\n" +
+			lines: "tools keep read_file: called once\ntools keep write_file: called once\ntools keep new_tool: called once\n" +
 				"note: Garita ships a profile of this server. Of the tools that were called, known to read only: read_file; known to do more: write_file (write); not in it: new_tool. Of the profile's 4 tools, 2 were not called.\n",
 		},
 	} {

@@ -13,7 +13,6 @@ type Facts struct {
 	// Look says what is at a path of this machine. It opens nothing.
 	Look func(path string) Place
 	Home string // the person's
-	Mine string // what HOME is inside
 	// Mounts are the suggested host paths that the person wants.
 	Mounts []string
 	// Blind is why commands and files could not be seen; "" when they were.
@@ -66,10 +65,10 @@ type Line struct {
 func Propose(s sandbox.Server, things []Thing, f Facts) Proposal {
 	p := &Proposal{Server: s}
 	p.Server.Spec.Mounts = slices.Clone(s.Spec.Mounts)
+	p.secrets(of(Secret, things)) // first: they have hosts of their own
 	p.network(of(Host, things))
 	p.tools(of(Tool, things))
 	p.workspace(of(Tool, things), of(Change, things))
-	p.secrets(of(Secret, things))
 	p.mounts(of(Path, things), f)
 	p.commands(of(Command, things))
 	p.notes(of(Tool, things), f)
@@ -231,12 +230,12 @@ func compared(called []Thing, known map[string]string) string {
 func happened(verb string, t Thing) string {
 	out := verb + " " + times(t.Count)
 	switch {
+	case t.Kind == Tool:
+		return out
 	case len(t.In) > 0 && t.Alone:
 		return out + ", in " + listed(t.In) + " and between calls"
 	case len(t.In) > 0:
 		return out + ", in " + listed(t.In)
-	case t.Kind == Tool:
-		return out
 	}
 	return out + ", while no call was under way"
 }

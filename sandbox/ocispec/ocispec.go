@@ -21,7 +21,7 @@ import (
 
 // Paths inside every sandbox.
 const (
-	Home       = "/home/user"
+	Home       = sandbox.HomeInside
 	InitPath   = "/.garita/init"
 	SocketPath = "/.garita/socket"
 	// TrustPath is the certificate of the sandbox's own authority, alone.

@@ -17,7 +17,7 @@ func (c *cli) serverCommand() *cobra.Command {
 		c.serverActCommand("thaw", "Let a frozen server go on", "Let a server's frozen processes go on.", "goes on", (*api.Client).ThawServer),
 		c.serverActCommand("stop", "End a server's sandboxes", "End a server's sandboxes. The next call starts it again.", "stopped", (*api.Client).StopServer),
 		c.serverActCommand("restart", "End a server's sandboxes and forget its failures", "End a server's sandboxes and forget its failures. The next call starts it again.", "ended; the next call starts it again", (*api.Client).RestartServer),
-		c.serverReviewCommand(), c.serverUpdateCommand(), c.serverRemoveCommand())
+		c.serverReviewCommand(), c.serverUpdateCommand(), c.serverObserveCommand(), c.serverRemoveCommand())
 }
 
 func (c *cli) serverListCommand() *cobra.Command {

@@ -788,6 +788,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/{name}/observation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get observation
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["get-observation"];
+        put?: never;
+        /**
+         * Observe server
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["observe-server"];
+        /**
+         * Forget observation
+         * @description May be called by: programs of this user, the page.
+         */
+        delete: operations["forget-observation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{name}/observation/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept observation
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["accept-observation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{name}/observation/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End observation
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["end-observation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{name}/observation/mounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Choose mounts
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["choose-mounts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers/{name}/pins": {
         parameters: {
             query?: never;
@@ -1543,6 +1631,29 @@ export interface components {
             passphrase?: string;
             reset?: boolean;
         };
+        LeastAnswer: {
+            binding: string;
+            code?: string;
+            tty?: boolean;
+        };
+        LeastLine: {
+            change: string;
+            /** Format: int64 */
+            count: number;
+            in: string[];
+            mount?: string;
+            part: string;
+            what: string;
+            why: string;
+        };
+        LeastSpec: {
+            after: string;
+            before: string;
+            binding?: string;
+            diff?: string;
+            lines: components["schemas"]["LeastLine"][];
+            notes: string[];
+        };
         Limit: {
             by: string;
             name: string;
@@ -1572,6 +1683,9 @@ export interface components {
             call: string;
             object: string;
             sentence: string;
+        };
+        MountChoice: {
+            mounts: string[];
         };
         NearRule: {
             rule: components["schemas"]["PolicyRule"];
@@ -1630,6 +1744,41 @@ export interface components {
             name: string;
             servers: string[];
             tools?: string[];
+        };
+        Observation: {
+            /** Format: date-time */
+            ended?: string;
+            notes: string[];
+            proposal?: components["schemas"]["LeastSpec"];
+            seen: components["schemas"]["Observed"][];
+            /** Format: int64 */
+            seq: number;
+            server: string;
+            /** Format: date-time */
+            since?: string;
+            state: string;
+            /** Format: date-time */
+            until?: string;
+        };
+        ObserveRequest: {
+            /** Format: int64 */
+            minutes?: number;
+            workspace?: string[];
+        };
+        Observed: {
+            alone?: boolean;
+            /** Format: int64 */
+            count: number;
+            /** Format: int64 */
+            denied?: number;
+            /** Format: date-time */
+            first: string;
+            in: string[];
+            kind: string;
+            /** Format: date-time */
+            last: string;
+            what: string;
+            write?: boolean;
         };
         Offer: {
             match?: components["schemas"]["Match"][];
@@ -3445,6 +3594,207 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Network"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-observation": {
+        parameters: {
+            query?: {
+                /** @description The next of an answer to go on from */
+                after?: number;
+                /** @description How long to wait for a line, such as 30s */
+                wait?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Observation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "observe-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ObserveRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Observation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "forget-observation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-observation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LeastAnswer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Observation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "end-observation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Observation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "choose-mounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MountChoice"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Observation"];
                 };
             };
             /** @description Error */
