@@ -60,6 +60,29 @@ describe("a question that is not about a call", () => {
     await expectAccessible();
   });
 
+  it("says that a host was not looked up yet, or where it is", async () => {
+    const network = { hosts: ["api.example.test:443"], addresses: [], after: false };
+    const dialog = await review(of("network", { network }));
+    expect(dialog.textContent).toContain("Addressnot looked up yet");
+  });
+
+  it("names the addresses that a host has", async () => {
+    const network = { hosts: ["api.example.test:443"], addresses: ["203.0.113.7", "2001:db8::7"], after: false };
+    const dialog = await review(of("network", { network }));
+    expect(dialog.textContent).toContain("203.0.113.72001:db8::7");
+    expect(dialog.textContent).not.toContain("not looked up yet");
+  });
+
+  it("says what a server is about to send, and what was found in it", async () => {
+    const upload = { bytes: 3 << 20, kinds: ["a GitHub token"] };
+    const network = { hosts: ["api.example.test:443"], addresses: ["203.0.113.7"], after: false, upload };
+    const dialog = await review(of("network", { network }));
+    expect(screen.getByRole("list", { name: "Found" }).textContent).toContain("a GitHub token");
+    expect(dialog.textContent).toContain("3 MiB so far");
+    expect(dialog.textContent).toContain("A yes lets it be sent there");
+    await expectAccessible();
+  });
+
   it("says when hosts have been reached already", async () => {
     const dialog = await review(of("network", { network: { hosts: ["evil.example.test:443"], after: true } }));
     expect(dialog.textContent).toContain("It has already connected");
@@ -82,8 +105,11 @@ describe("a question that is not about a call", () => {
     expect(dialog.textContent).toContain("node ⟨U+001B⟩[2Jx.js");
   });
 
-  it("names a secret and where it may go", async () => {
-    const dialog = await review(of("secret", { secret: { secret: "github-token", hosts: ["api.github.com"] } }));
+  it("names a secret, its version, where it may go, and the call it is for", async () => {
+    const call = { ...tool.call, id: fixtures.calls.calls[0]!.id, server: "git" };
+    const dialog = await review(of("secret", { secret: { secret: "github-token", hosts: ["api.github.com"] }, call }));
+    await waitFor(() => expect(dialog.textContent).toContain("github-token version 3"));
+    await waitFor(() => expect(dialog.textContent).toContain("push 3 commits"));
     expect(dialog.textContent).toContain("github-token");
     expect(dialog.textContent).toContain("api.github.com");
     expect(dialog.textContent).toContain("The server never sees its value");

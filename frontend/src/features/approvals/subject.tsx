@@ -1,7 +1,9 @@
 import type { Approval } from "@/api/types";
 import { useCall } from "@/api/calls";
+import { useSecrets } from "@/api/secrets";
 import { useWorkspaceDiff, useWorkspaces } from "@/api/workspaces";
-import { useT } from "@/lib/i18n";
+import { bytes as size } from "@/lib/format";
+import { useLocale, useT } from "@/lib/i18n";
 import { parse as parseJSON } from "@/lib/raw-json";
 import { Arguments } from "@/ui/arguments";
 import { Bones } from "@/ui/bones";
@@ -30,7 +32,7 @@ export function Subject({ approval, raw, input, unfolded }: Props) {
   if (approval.apply) return <ApplySubject approval={approval} />;
   if (approval.network) return <NetworkSubject server={approval.call.server} network={approval.network} />;
   if (approval.install) return <InstallSubject install={approval.install} />;
-  if (approval.secret) return <SecretSubject secret={approval.secret} />;
+  if (approval.secret) return <SecretSubject approval={approval} secret={approval.secret} />;
   return (
     <>
       <CallSubject approval={approval} raw={raw} unfolded={unfolded} />
@@ -118,26 +120,47 @@ function ApplySubject({ approval }: { approval: Approval }) {
 function NetworkSubject({ server, network }: { server: string; network: NonNullable<Approval["network"]> }) {
   const t = useT();
   const call = useCall(network.call || undefined).data?.call;
+  const locale = useLocale();
+  const { upload } = network;
   return (
     <>
+      {upload && upload.kinds.length > 0 && <Doubts doubts={upload.kinds.map((kind) => t("approval.upload.kind", { kind }))} />}
       <Facts
         facts={[
           [t("approval.network.who"), <Foreign key="s" text={server} className="font-mono text-sm" />],
+          [t("approval.network.hosts"), <Lines key="h" lines={network.hosts} />],
           [
-            t("approval.network.hosts"),
-            <ul key="h" className="m-0 list-none p-0">
-              {network.hosts.map((h) => (
-                <li key={h}>
-                  <Foreign text={h} className="font-mono text-sm" />
-                </li>
-              ))}
-            </ul>,
+            t("approval.network.addresses"),
+            network.addresses?.length ? (
+              <Lines key="a" lines={network.addresses} />
+            ) : (
+              !network.after && <span className="text-ink2">{t("approval.network.notLookedUp")}</span>
+            ),
+          ],
+          [
+            t("approval.upload.size"),
+            upload && upload.bytes > 0 && t("approval.upload.bytes", { size: size(upload.bytes, locale) }),
           ],
           [t("approval.network.call"), call && <Sentence text={call.sentence} />],
         ]}
       />
-      <p className="m-0 text-ink2">{t(network.after ? "approval.network.after" : "approval.network.before")}</p>
+      <p className="m-0 text-ink2">
+        {t(upload ? "approval.upload.body" : network.after ? "approval.network.after" : "approval.network.before")}
+      </p>
     </>
+  );
+}
+
+/** Lines are hosts or addresses, one under the other. */
+function Lines({ lines }: { lines: string[] }) {
+  return (
+    <ul className="m-0 list-none p-0">
+      {lines.map((line) => (
+        <li key={line}>
+          <Foreign text={line} className="font-mono text-sm" />
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -181,21 +204,33 @@ function Doubts({ doubts }: { doubts: string[] }) {
   );
 }
 
-function SecretSubject({ secret }: { secret: NonNullable<Approval["secret"]> }) {
+function SecretSubject({ approval, secret }: { approval: Approval; secret: NonNullable<Approval["secret"]> }) {
   const t = useT();
+  const known = useSecrets().data?.secrets.find((s) => s.name === secret.secret);
+  const call = useCall(approval.call.id || undefined).data?.call;
   return (
     <>
       <Facts
         facts={[
-          [t("approval.secret.name"), <Foreign key="n" text={secret.secret} className="font-mono text-sm" />],
+          [t("approval.network.who"), <Foreign key="s" text={approval.call.server} className="font-mono text-sm" />],
+          [
+            t("approval.secret.name"),
+            <span key="n">
+              <Foreign text={secret.secret} className="font-mono text-sm" />
+              {known && known.version > 0 && (
+                <span className="text-ink3"> {t("secrets.version", { version: known.version })}</span>
+              )}
+            </span>,
+          ],
           [
             t("approval.secret.hosts"),
             secret.hosts.length > 0 ? (
-              <Foreign key="h" text={secret.hosts.join(", ")} className="font-mono text-sm" />
+              <Lines key="h" lines={secret.hosts} />
             ) : (
               <span className="text-no">{t("approval.secret.anywhere")}</span>
             ),
           ],
+          [t("approval.network.call"), call && <Sentence text={call.sentence} />],
         ]}
       />
       <p className="m-0 text-ink2">{t("approval.secret.body")}</p>

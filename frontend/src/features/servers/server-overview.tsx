@@ -7,6 +7,8 @@ import { Foreign } from "@/ui/foreign";
 import { Icon } from "@/ui/icon";
 import { Section } from "@/ui/section";
 import { StateDot } from "@/ui/state-dot";
+import { ServerReach } from "./server-reach";
+import { ServerSecrets } from "./server-secrets";
 import { packageOf } from "./package";
 import { ProgressRow } from "./progress-row";
 
@@ -42,6 +44,8 @@ export function ServerOverview({ server }: { server: Server }) {
                 <span className="text-ink2">{t("servers.folders.none")}</span>
               ),
             ],
+            [t("servers.reaches"), <ServerReach key="r" name={server.name} />],
+            [t("servers.secrets"), <ServerSecrets key="x" name={server.name} />],
             [t("servers.clients"), server.clients.length > 0 && <Paths paths={server.clients} />],
             [
               t("servers.state"),

@@ -10,6 +10,7 @@ import { StateDot } from "@/ui/state-dot";
 import { PinsView } from "./pins-view";
 import { ServerLog } from "./server-log";
 import { ServerOverview } from "./server-overview";
+import { UpdateView } from "./update-view";
 
 interface Props {
   server: Server;
@@ -18,12 +19,14 @@ interface Props {
   close: () => void;
 }
 
-const tabs = ["overview", "pins", "log"] as const;
+const tabs = ["overview", "pins", "update", "log"] as const;
 
 /** ServerPanel is one server's details, what it shows of itself, its log, and the button that stops it. */
 export function ServerPanel({ server, tab, setTab, close }: Props) {
   const t = useT();
   const stop = useStopServer();
+  // Only what runs from a package has newer versions.
+  const shown = tabs.filter((name) => name !== "update" || server.package);
   const runs = server.instances.length > 0;
   return (
     <Panel
@@ -60,7 +63,7 @@ export function ServerPanel({ server, tab, setTab, close }: Props) {
       )}
       <Tabs.Root value={tab} onValueChange={setTab}>
         <Tabs.List aria-label={server.name} className="sticky top-0 z-10 flex gap-4 border-b border-line bg-surface px-5">
-          {tabs.map((name) => (
+          {shown.map((name) => (
             <Tabs.Trigger
               key={name}
               value={name}
@@ -75,6 +78,9 @@ export function ServerPanel({ server, tab, setTab, close }: Props) {
         </Tabs.Content>
         <Tabs.Content value="pins" tabIndex={-1}>
           <PinsView name={server.name} />
+        </Tabs.Content>
+        <Tabs.Content value="update" tabIndex={-1}>
+          <UpdateView server={server} />
         </Tabs.Content>
         <Tabs.Content value="log" tabIndex={-1}>
           <ServerLog name={server.name} />
