@@ -3,8 +3,10 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/httpapi"
@@ -41,7 +43,7 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 		Name: string(s.Name), Command: notNil(s.Source.Command), Image: s.Source.Image, URL: s.Source.URL, State: string(state), Reason: reason,
 		Workspace: string(mode), Folders: notNil(s.Spec.Folders), Clients: notNil(d.clientsOf(s.Name)),
 		Limits: []api.Limit{}, Notices: []string{}, Instances: []api.Instance{}, Tools: d.toolsOf(s.Name),
-		Progress: d.progressOf(s.Name),
+		Progress: d.progressOf(s.Name), Variables: variables(s.Spec),
 	}
 	if p := d.config.Package(s.Name); p != nil {
 		out.Package = fmt.Sprintf("%s@%s %s", p.Name, p.Version, p.Integrity)
@@ -53,6 +55,27 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 	}
 	out.Notices = slices.Concat(known, out.Notices)
 	return out
+}
+
+// variables are those that a server sees, by name. Nothing of the daemon's own environment is among them.
+func variables(spec sandbox.Spec) []string {
+	names := slices.Collect(maps.Keys(spec.Env))
+	for _, name := range sandbox.OwnVariables {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, g := range spec.Secrets {
+		switch {
+		case g.Env == "" || !g.InForce(time.Now()):
+		case g.Weaker():
+			names = append(names, fmt.Sprintf("%s (the secret %s)", g.Env, g.Secret))
+		default:
+			names = append(names, fmt.Sprintf("%s (a placeholder of the secret %s)", g.Env, g.Secret))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func apiInstance(i supervisor.Status) api.Instance {

@@ -469,3 +469,19 @@ func TestToolsOfASecret(t *testing.T) {
 		t.Error("without tools it may be used whenever the server runs")
 	}
 }
+
+// TestWhatAServerSees: the names of its variables and no values, and nothing of ours.
+func TestWhatAServerSees(t *testing.T) {
+	t.Run("report_E08", func(t *testing.T) {
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+		t.Setenv("SSH_AUTH_SOCK", "/run/agent")
+		got := variables(sandbox.Spec{
+			Env:     map[string]string{"XDG_DATA_HOME": "/data", "LANG": "de_DE.UTF-8"},
+			Secrets: []sandbox.SecretGrant{envGrant(), {Secret: "github", Mode: sandbox.SecretPlaceholder, Env: "GITHUB_TOKEN"}},
+		})
+		want := []string{"GITHUB_TOKEN (a placeholder of the secret github)", "HOME", "LANG", "PATH", "SEARCH_KEY (the secret search.key)", "SSL_CERT_FILE", "TMPDIR", "USER", "XDG_DATA_HOME"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -73,6 +73,10 @@ type Spec struct {
 	Secrets []SecretGrant
 }
 
+// OwnVariables are those that every server sees, whatever is declared. Where it may reach hosts, or has
+// placeholders of secrets, some more say which certificates count and how long to try again.
+var OwnVariables = []string{"HOME", "LANG", "PATH", "SSL_CERT_FILE", "TMPDIR", "USER"}
+
 // ServerRequest is something a server may ask of its client.
 type ServerRequest string
 

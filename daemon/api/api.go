@@ -269,6 +269,7 @@ type Server struct {
 	Notices   []string   `json:"notices"`
 	Instances []Instance `json:"instances"`
 	Tools     []Tool     `json:"tools"`
+	Variables []string   `json:"variables,omitempty"` // that the server sees, by name; secrets say so
 	Progress  *Progress  `json:"progress,omitempty"`
 }
 

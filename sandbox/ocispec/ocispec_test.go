@@ -159,3 +159,16 @@ func TestMappingsDoNotOverlap(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryServerSeesTheSameVariables holds the list that people are shown.
+func TestEveryServerSeesTheSameVariables(t *testing.T) {
+	_, request := Lower(cases()["bare"])
+	var names []string
+	for _, kv := range request.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		names = append(names, name)
+	}
+	if diff := cmp.Diff(sandbox.OwnVariables, names); diff != "" {
+		t.Error(diff)
+	}
+}

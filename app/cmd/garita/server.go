@@ -102,6 +102,7 @@ func (c *cli) showServer(s api.Server) {
 	f.say("package", s.Package)
 	f.say("workspace", s.Workspace)
 	f.list("folders", s.Folders)
+	f.list("variables", s.Variables)
 	f.list("clients", s.Clients)
 	f.list("limits", limits(s.Limits))
 	f.list("notices", s.Notices)

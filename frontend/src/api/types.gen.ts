@@ -2063,6 +2063,7 @@ export interface components {
             state: string;
             tools: components["schemas"]["Tool"][];
             url?: string;
+            variables?: string[];
             workspace: string;
         };
         ServerLog: {
