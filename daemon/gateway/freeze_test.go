@@ -16,29 +16,31 @@ import (
 // icy is an upstream whose clock can be stopped, and which goes on when it is sent something.
 type icy struct {
 	Upstream
-	none   bool   // it cannot
-	before func() // what happens while it is being frozen
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below
+	none   bool       // it cannot
+	before func()     // what happens while it is being frozen
 	frozen bool
 	times  int
 }
 
 func (i *icy) Freeze(context.Context) error {
+	i.mu.Lock()
 	if i.none {
 		i.times++
+		i.mu.Unlock()
 		return fmt.Errorf("no freezer: %w", errdefs.ErrUnavailable)
 	}
-	i.mu.Lock()
 	if i.frozen {
 		i.mu.Unlock()
 		return errdefs.ErrFailedPrecondition
 	}
 	i.frozen = true
 	i.times++
+	before := i.before
 	i.mu.Unlock()
-	if i.before != nil {
-		i.before()
+	if before != nil {
+		before()
 	}
 	return nil
 }
@@ -53,6 +55,12 @@ func (i *icy) Thaw(context.Context) error {
 func (i *icy) Write(raw []byte) error {
 	_ = i.Thaw(context.Background())
 	return i.Upstream.Write(raw)
+}
+
+func (i *icy) set(f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
 }
 
 func (i *icy) now() (frozen bool, times int) {
@@ -119,7 +127,9 @@ func TestServersThatNobodyUsesAreFrozen(t *testing.T) {
 	})
 	bubble(t, "what comes at the same moment is answered", func(t *testing.T) {
 		w, i := frozenAfter(time.Minute, nil)
-		i.before = func() { w.say(call(1, 0)); <-time.After(time.Millisecond); i.mu.Lock(); i.frozen = true; i.mu.Unlock() } // it was sent just before
+		i.set(func() {
+			i.before = func() { w.say(call(1, 0)); <-time.After(time.Millisecond); i.set(func() { i.frozen = true }) } // it was sent just before
+		})
 		after(61 * time.Second)
 		want(t, i, "then", false, 1)
 		w.over(t)
@@ -134,7 +144,7 @@ func TestServersThatNobodyUsesAreFrozen(t *testing.T) {
 	})
 	bubble(t, "where there is no freezer it goes on running, and is not tried again", func(t *testing.T) {
 		w, i := frozenAfter(time.Minute, nil)
-		i.none = true
+		i.set(func() { i.none = true })
 		after(10 * time.Minute)
 		want(t, i, "10 min", false, 1)
 		w.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":9,"method":%q}`+"\n", protocol.MethodPing))
