@@ -220,7 +220,13 @@ function route(world, method, url, body) {
               ? world.servers.find((s) => s.name === name)
               : world.servers,
     "POST servers": () =>
-      verb === "pins" ? answerPins(world, body) : verb === "network" ? changeNetwork(world, name, body) : stop(world, name),
+      verb === "pins"
+        ? answerPins(world, body)
+        : verb === "network"
+          ? changeNetwork(world, name, body)
+          : verb === "update"
+            ? read("update.json")
+            : stop(world, name),
     "GET secrets": () => (verb === "uses" ? read("secret-uses.json") : world.secrets),
     "POST secrets": () =>
       name === "keeper"

@@ -28,6 +28,7 @@ const more = [
   { name: "servers-list", path: "/servers" },
   { name: "log", path: "/servers?server=files&tab=log" },
   { name: "pins", path: "/servers?server=files&tab=pins" },
+  { name: "update", path: "/servers?server=everything&tab=update", press: "Look for a newer version", height: 900 },
   { name: "group", path: "/approvals", scene: "group" },
   { name: "group-review", path: "/approvals?group=r0e3cc730d9c08262b256b2ba943e34c0", scene: "group" },
   { name: "approval-tool", path: "/approvals", review: 0, scene: "tool" },

@@ -15,6 +15,7 @@ const pages = [
   { path: "/servers?server=files", many: "@modelcontextprotocol/server-filesystem@2026.8.31", empty: "No server is configured" },
   { path: "/servers?server=files&tab=log", many: "request 118 handled in 4 ms", empty: "No server is configured" },
   { path: "/servers?server=files&tab=pins", many: "a new argument", empty: "No server is configured" },
+  { path: "/servers?server=everything&tab=update", many: "Look for a newer version", empty: "No server is configured" },
   { path: "/approvals?tab=permissions", many: "files may change files of its workspace", empty: "You have permitted nothing" },
   { path: "/secrets", many: "put in on the way", empty: "No secret is kept" },
   { path: "/secrets?secret=github-token", many: "uploads.github.com:443 alone", empty: "No secret is kept" },

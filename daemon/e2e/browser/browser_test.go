@@ -91,7 +91,7 @@ func TestApproveInTheBrowser(t *testing.T) {
 // pages are the pages there are, and their parts.
 var pages = []string{
 	"/", "/calls", "/approvals", "/approvals?tab=permissions", "/servers?server=notes", "/servers?server=notes&tab=pins",
-	"/workspaces", "/policy", "/policy?tab=explain&server=notes&tool=write_note", "/policy?tab=replay", "/record", "/doctor",
+	"/workspaces", "/secrets", "/network", "/network?server=notes", "/policy", "/policy?tab=explain&server=notes&tool=write_note", "/policy?tab=replay", "/record", "/doctor",
 }
 
 func foreign(t *testing.T, link string) {
@@ -216,7 +216,7 @@ func (g *garita) write(path string, text []byte) {
 
 func (g *garita) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(g.bin, "garita"), args...)
-	cmd.Env = append(os.Environ(), "GARITA_HOME="+g.home, "PATH="+g.bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "GARITA_HOME="+g.home, "PATH="+g.bin+":"+os.Getenv("PATH"), "DBUS_SESSION_BUS_ADDRESS=unix:path="+g.home+"/none")
 	return cmd
 }
 

@@ -22,6 +22,7 @@ import secrets from "../../../daemon/api/testdata/secrets.json";
 import serverLog from "../../../daemon/api/testdata/server-log.json";
 import servers from "../../../daemon/api/testdata/servers.json";
 import status from "../../../daemon/api/testdata/status.json";
+import update from "../../../daemon/api/testdata/update.json";
 import verification from "../../../daemon/api/testdata/verification.json";
 import workspaceDiff from "../../../daemon/api/testdata/workspace-diff.json";
 import workspaces from "../../../daemon/api/testdata/workspaces.json";
@@ -50,6 +51,7 @@ export const fixtures = {
   servers,
   status,
   toolChange,
+  update,
   verification,
   workspaceDiff,
   workspaces,
