@@ -19,10 +19,22 @@ type stream struct {
 
 // newStream sends the header, so that the client knows the request was taken.
 func newStream(w http.ResponseWriter) *stream {
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	s := &stream{w: w, c: http.NewResponseController(w)}
-	_ = s.c.Flush()
+	s := unbegun(w)
+	s.begin()
 	return s
+}
+
+// unbegun is a stream whose header is not sent yet.
+func unbegun(w http.ResponseWriter) *stream {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	return &stream{w: w, c: http.NewResponseController(w)}
+}
+
+// begin sends the header.
+func (s *stream) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.c.Flush()
 }
 
 func (s *stream) send(v any) {

@@ -3,8 +3,10 @@ package outlet
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +40,7 @@ func OpenSecrets(s wire.Sandbox) (*Secrets, error) {
 		return nil, err
 	}
 	secrets := &Secrets{issuer: issuer}
-	if secrets.roots, err = rootsWith(s.Host.CA); err != nil {
+	if secrets.roots, err = rootsWith(s.Host.CA + s.Outside.CA); err != nil {
 		return nil, err
 	}
 	secrets.first, err = secrets.set(s.Placeholders)
@@ -59,20 +61,22 @@ func rootsWith(pem string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// set checks placeholders, and that the sandbox believes certificates for their hosts.
+// set is those placeholders that can be used, for the hosts for which the sandbox believes our
+// certificates. The error is about the others.
 func (s *Secrets) set(all []wire.Placeholder) (*swap.Set, error) {
-	set, err := swap.New(all)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range all {
-		for _, e := range p.Hosts {
-			if !s.issuer.Covers(e) {
-				return nil, fmt.Errorf("secret %q: the sandbox does not believe Garita's certificate for %s; start it anew: %w", p.Secret, e, errdefs.ErrInvalidArgument)
+	var errs []error
+	all = slices.Clone(all)
+	for i, p := range all {
+		all[i].Hosts = slices.DeleteFunc(slices.Clone(p.Hosts), func(e sandbox.Endpoint) bool {
+			covered := s.issuer.Covers(e)
+			if !covered {
+				errs = append(errs, fmt.Errorf("secret %q: the sandbox does not believe Garita's certificate for %s; start it anew: %w", p.Secret, e, errdefs.ErrInvalidArgument))
 			}
-		}
+			return !covered
+		})
 	}
-	return set, nil
+	set, err := swap.New(all)
+	return set, errors.Join(append(errs, err)...)
 }
 
 // carried is a value that was sent on a connection.
@@ -90,19 +94,16 @@ func (c carried) stop() {
 // SetSecrets replaces the placeholders. Connections on which a value was sent that may not be sent there
 // any more have been ended when it returns.
 //
-// Errors: InvalidArgument, and then nothing has changed.
+// Errors: InvalidArgument for those that cannot be used; all others are in force then.
 func (o *Outlet) SetSecrets(all []wire.Placeholder) error {
 	set, err := o.Secrets.set(all)
-	if err != nil {
-		return err
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.secrets = set
 	for _, l := range o.live {
 		o.endIfRevoked(l)
 	}
-	return nil
+	return err
 }
 
 // endIfRevoked ends l if a value was sent on it that may not be sent any more. o.mu is held.

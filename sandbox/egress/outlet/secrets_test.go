@@ -872,16 +872,25 @@ func TestHostsWithoutHTTP2(t *testing.T) {
 func TestPlaceholdersThatCannotBeUsed(t *testing.T) {
 	w := newWorld(t, nil)
 	s := newSecretly(t, w, grant())
-	outside := grant()
+	outside, further := grant(), grant()
 	outside.Hosts = []sandbox.Endpoint{{Host: "api.other.org", Port: 443}}
-	for name, bad := range map[string]wire.Placeholder{"nowhere": {Secret: "x", Sentinel: sentinel, Value: wire.NewSecret(value)}, "a host its authority is not for": outside} {
-		err := s.SetSecrets([]wire.Placeholder{bad})
+	further.Hosts = append(further.Hosts, outside.Hosts...)
+	for _, test := range []struct {
+		name  string
+		given wire.Placeholder
+		want  string // what the host gets
+	}{
+		{"a further host that its authority is not for", further, "the real one"},
+		{"another host alone", outside, "the other one"},
+		{"nowhere", wire.Placeholder{Secret: "x", Sentinel: sentinel, Value: wire.NewSecret(value)}, "the other one"},
+	} {
+		err := s.SetSecrets([]wire.Placeholder{test.given})
 		if !errdefs.IsInvalidArgument(err) || strings.Contains(err.Error(), value) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", test.name, err)
 		}
-	}
-	if got := do(t, s.client(true), "GET", "https://"+granted+"/", "", bearer); got.Header.Get("X-Got") != "the real one" {
-		t.Error("what was in force is gone")
+		if got := do(t, s.client(true), "GET", "https://"+granted+"/", "", bearer); got.Header.Get("X-Got") != test.want {
+			t.Errorf("%s: the host got %s", test.name, got.Header.Get("X-Got"))
+		}
 	}
 }
 

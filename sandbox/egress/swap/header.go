@@ -58,6 +58,9 @@ func inHeader(text string, which *wire.Placeholder) (after, why string) {
 	if !httpguts.ValidHeaderFieldValue(value) || strings.TrimSpace(value) != value {
 		return text, "The value cannot stand in a header: it has a line break, another control character, or blanks at an end."
 	}
+	if text == which.Sentinel {
+		return value, ""
+	}
 	scheme, coded, _ := strings.Cut(text, " ")
 	if strings.EqualFold(scheme, "Basic") {
 		return inBasic(scheme, coded, which)

@@ -7,6 +7,7 @@
 package swap
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -45,21 +46,19 @@ type Set struct {
 	values     *scan.Scanner
 }
 
-// New makes a Set.
+// New makes a Set of those of all that can be used; the error is about the others. Nothing that cannot
+// be used keeps what can from being, or from being taken away.
 //
-// Errors: InvalidArgument for a placeholder that cannot be used; it says which and why.
+// Errors: InvalidArgument; it says which and why.
 func New(all []wire.Placeholder) (*Set, error) {
 	s := &Set{bySentinel: map[string]*wire.Placeholder{}}
 	var sentinels, values []scan.Pair
+	var errs []error
 	for i := range all {
 		p := &all[i]
-		if why := unusable(p); why != "" {
-			return nil, fmt.Errorf("the placeholder for secret %q cannot be used: %s: %w", p.Secret, why, errdefs.ErrInvalidArgument)
-		}
-		for _, other := range s.all {
-			if strings.Contains(p.Sentinel, other.Sentinel) || strings.Contains(other.Sentinel, p.Sentinel) {
-				return nil, fmt.Errorf("the placeholders for secrets %q and %q cannot be told apart: %w", other.Secret, p.Secret, errdefs.ErrInvalidArgument)
-			}
+		if why := s.unusable(p); why != "" {
+			errs = append(errs, fmt.Errorf("the placeholder for secret %q cannot be used: %s: %w", p.Secret, why, errdefs.ErrInvalidArgument))
+			continue
 		}
 		s.all = append(s.all, p)
 		s.bySentinel[p.Sentinel] = p
@@ -67,7 +66,7 @@ func New(all []wire.Placeholder) (*Set, error) {
 		values = append(values, scan.Pair{Find: p.Value.Send(), Put: p.Sentinel, Name: p.Sentinel})
 	}
 	s.sentinels, s.values = scan.New(sentinels), scan.New(values)
-	return s, nil
+	return s, errors.Join(errs...)
 }
 
 // Values finds values, and puts sentinels in their place.
@@ -82,11 +81,11 @@ func (s *Set) Empty() bool { return len(s.all) == 0 }
 // minSentinel is how long a sentinel is at least, in bytes: shorter ones are in other texts by chance.
 const minSentinel = 8
 
-func unusable(p *wire.Placeholder) string {
+func (s *Set) unusable(p *wire.Placeholder) string {
 	value := p.Value.Send()
 	switch {
 	case len(p.Sentinel) < minSentinel, len(value) < minSentinel:
-		return fmt.Sprintf("it and its value need at least %d characters", minSentinel)
+		return fmt.Sprintf("it and its value need at least %d characters to be told from other text; the mode env has no such limit", minSentinel)
 	case strings.Contains(p.Sentinel, value), strings.Contains(value, p.Sentinel):
 		return "it holds its value"
 	case len(p.Places) == 0:
@@ -97,6 +96,11 @@ func unusable(p *wire.Placeholder) string {
 	for _, place := range p.Places {
 		if why := badPlace(place); why != "" {
 			return why
+		}
+	}
+	for _, other := range s.all {
+		if strings.Contains(p.Sentinel, other.Sentinel) || strings.Contains(other.Sentinel, p.Sentinel) {
+			return fmt.Sprintf("it cannot be told from that for secret %q", other.Secret)
 		}
 	}
 	return ""

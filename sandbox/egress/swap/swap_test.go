@@ -300,6 +300,15 @@ func TestValuesThatCannotStandThere(t *testing.T) {
 	}
 }
 
+func TestAValueWithItsScheme(t *testing.T) {
+	p := placeholder("header Authorization")
+	p.Sentinel, p.Value = "Basic c2VudGluZWw6eHh4eHh4", wire.NewSecret("Basic dXNlcjpwYXNzd29yZA==")
+	r := request(t, "/", "Authorization: "+p.Sentinel)
+	if got := set(t, p).Plan(r, nil, github, now).Apply(r).Header.Get("Authorization"); got != p.Value.Send() {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestTwoSecretsInOneHeader(t *testing.T) {
 	other := placeholder("header Authorization")
 	other.Secret, other.Sentinel, other.Value = "second", second, wire.NewSecret("the-other-value")
@@ -327,7 +336,12 @@ func TestUnusablePlaceholders(t *testing.T) {
 		bad := good
 		bad.Places = slices.Clone(good.Places)
 		change(&bad)
-		_, err := New([]wire.Placeholder{bad})
+		other := placeholder("query key")
+		other.Sentinel = second
+		some, err := New([]wire.Placeholder{bad, other})
+		if len(some.all) != 1 || some.all[0].Sentinel != second {
+			t.Errorf("%s: it keeps another one from being used", name)
+		}
 		if !errdefs.IsInvalidArgument(err) || strings.Contains(fmt.Sprint(err), value) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -35,8 +35,8 @@ func NewAuthority(hosts []sandbox.Endpoint) (Authority, error) { return authorit
 // SetSecrets replaces the placeholders. When it returns, nothing is swapped any more that is not among
 // them, and connections on which such a value was sent have been ended.
 //
-// Errors: InvalidArgument for one that cannot be used, with the reason, and then nothing has changed;
-// NotFound, Unavailable.
+// Errors: InvalidArgument for those that cannot be used, with the reasons: all others are in force then,
+// and what is not among them is not. NotFound, Unavailable.
 func (o *WayOut) SetSecrets(ctx context.Context, all []Placeholder) error {
 	return o.wall.tell(ctx, wire.SecretsPath, wire.Secrets{ID: o.id, Placeholders: all})
 }
