@@ -86,7 +86,7 @@ func (g SecretGrant) SendsTo(host string, port uint16) bool {
 func (g SecretGrant) Weaker() bool { return g.Mode != SecretPlaceholder }
 
 // Reach is what a server with these walls may reach at now: its Network, and the hosts to which it may
-// send a secret, which would be of no use otherwise.
+// send a secret, which would be of no use otherwise. Of this machine it reaches what Network lists.
 func (s Spec) Reach(now time.Time) Allowlist {
 	l := s.Network
 	l.Endpoints = slices.Clone(l.Endpoints)
@@ -95,7 +95,7 @@ func (s Spec) Reach(now time.Time) Allowlist {
 			continue
 		}
 		for _, e := range g.Hosts {
-			if !slices.Contains(l.Endpoints, e) && !slices.Contains(l.LAN, e) {
+			if e.Host != HostName && !slices.Contains(l.Endpoints, e) && !slices.Contains(l.LAN, e) {
 				l.Endpoints = append(l.Endpoints, e)
 			}
 		}

@@ -224,7 +224,7 @@ func badPlace(p sandbox.SecretPlace) string {
 }
 
 // secretHosts are read as network.allow is. A secret is sent to names only, whose certificate says
-// that they are it, and over TLS.
+// that they are it; without TLS only to this machine and to private networks, where both are listed.
 func secretHosts(rules []string, network sandbox.Allowlist) ([]sandbox.Endpoint, error) {
 	if len(rules) == 0 {
 		return nil, fmt.Errorf("hosts: want at least one, to which the value may be sent")
@@ -235,20 +235,32 @@ func secretHosts(rules []string, network sandbox.Allowlist) ([]sandbox.Endpoint,
 	var out []sandbox.Endpoint
 	for _, rule := range rules {
 		e, err := ParseRule(rule)
-		if err == nil && !slices.Contains(network.LAN, e) {
-			err = checkPublic(e)
+		if err == nil {
+			err = checkSecretHost(e, network)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("hosts: %w", err)
-		}
-		if _, literal := e.Address(); literal || e.Port == 80 {
-			return nil, fmt.Errorf("hosts: %q: secrets are sent to names, over TLS", rule)
 		}
 		if !slices.Contains(out, e) {
 			out = append(out, e)
 		}
 	}
 	return out, nil
+}
+
+func checkSecretHost(e sandbox.Endpoint, network sandbox.Allowlist) error {
+	_, literal := e.Address()
+	switch {
+	case literal:
+		return fmt.Errorf("%q: secrets are sent to names", e)
+	case e.Host == sandbox.HostName && slices.Contains(network.HostPorts, e.Port), slices.Contains(network.LAN, e):
+		return nil
+	case e.Host == sandbox.HostName:
+		return fmt.Errorf("%q: list the port under network.host first", e)
+	case e.Port == 80:
+		return fmt.Errorf("%q: secrets are sent over TLS", e)
+	}
+	return checkPublic(e)
 }
 
 // parseUntil reads a time, or a day to its end; "" is no end.

@@ -20,9 +20,9 @@ func secretsOf(t *testing.T, yaml string) ([]sandbox.SecretGrant, error) {
 }
 
 func TestSecretsAreGranted(t *testing.T) {
-	got, err := secretsOf(t, `    network: {lan: [nas]}
+	got, err := secretsOf(t, `    network: {lan: [nas], host: [3000]}
     secrets:
-      - {name: token, env: GITHUB_TOKEN, hosts: [API.github.com, "*.example.com:8443", nas]}
+      - {name: token, env: GITHUB_TOKEN, hosts: [API.github.com, "*.example.com:8443", nas, "host.garita.internal:3000"]}
       - name: search.key
         file: /run/secrets/key
         header: [x-api-key, cookie, X-API-KEY]
@@ -45,7 +45,7 @@ func TestSecretsAreGranted(t *testing.T) {
 		},
 		{
 			Secret: "token", Mode: sandbox.SecretPlaceholder, Env: "GITHUB_TOKEN", Places: []sandbox.SecretPlace{usualPlace},
-			Hosts: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}, {Host: "*.example.com", Port: 8443}, {Host: "nas", Port: 443}},
+			Hosts: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}, {Host: "*.example.com", Port: 8443}, {Host: "nas", Port: 443}, {Host: "host.garita.internal", Port: 3000}},
 		},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -74,7 +74,7 @@ func TestSecretsAreRefused(t *testing.T) {
 		"a public suffix":           {"name: t, env: T, hosts: [\"*.co.uk\"]", "anybody"},
 		"an address":                {"name: t, env: T, hosts: [203.0.114.7]", "names"},
 		"a host in the clear":       {"name: t, env: T, hosts: [\"x.example.com:80\"]", "TLS"},
-		"this machine":              {"name: t, env: T, hosts: [host.garita.internal]", "host"},
+		"this machine":              {"name: t, env: T, hosts: [host.garita.internal]", "network.host"},
 		"a LAN host that is none":   {"name: t, env: T, hosts: [nas]", "lan"},
 		"hosts of a weaker mode":    {"name: t, env: T, mode: env" + hosts, "placeholder"},
 		"tools of a weaker mode":    {"name: t, env: T, mode: env, tools: [a]", "placeholder"},
