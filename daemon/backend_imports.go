@@ -24,12 +24,13 @@ func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequ
 		return api.ImportPlan{}, err
 	}
 	if r.DryRun {
-		return apiPlan(plan), nil
+		err := d.storeMoved(ctx, peer, &plan, true)
+		return apiPlan(plan), err
 	}
 	if err := d.mayDecide(ctx, peer, "import "+plan.File); err != nil {
 		return api.ImportPlan{}, err
 	}
-	if err := d.storeMoved(ctx, peer, &plan); err != nil {
+	if err := d.storeMoved(ctx, peer, &plan, false); err != nil {
 		return api.ImportPlan{}, err
 	}
 	out := apiPlan(plan)

@@ -477,14 +477,17 @@ func (s *secrets) nextEnd() (next time.Time) {
 }
 
 // storeMoved stores the secrets that entries of a client's settings hold, before their servers are
-// declared. Where that cannot be done the entry stays as it is.
-func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *clientconfig.Plan) error {
-	for _, e := range plan.Entries {
+// declared. Where that cannot be done the entry stays as it is. With dry nothing is stored.
+func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *clientconfig.Plan, dry bool) error {
+	for _, e := range slices.Clone(plan.Entries) {
 		for _, s := range e.Secrets {
 			if s.Value.IsZero() {
 				continue // a person gives it
 			}
-			_, err := d.SetSecret(ctx, peer, api.SecretSet{Name: s.Name, Value: api.Hidden(s.Value.Reveal())})
+			err := d.vault.keeper.Status(ctx).Err()
+			if err == nil && !dry {
+				_, err = d.SetSecret(ctx, peer, api.SecretSet{Name: s.Name, Value: api.Hidden(s.Value.Reveal())})
+			}
 			if errdefs.IsPermissionDenied(err) {
 				return err
 			}
