@@ -180,7 +180,8 @@ func (k *Keeper) open(ctx context.Context) (Key, Status) {
 		k.forgetLook()
 		status = k.look(ctx)
 	}
-	if status.State == Locked && status.By == byKeyring && !k.declined() {
+	asks := status.State == Waiting || status.State == Locked && status.By == byKeyring
+	if asks && !k.declined() {
 		if err := k.ring.Unlock(ctx); err == nil {
 			k.forgetLook()
 		}
