@@ -144,7 +144,7 @@ func (b *box) blinded(err error) {
 // visible is what is there by our doing, and below which nothing that is missing could be given.
 func (b *box) visible() []string {
 	dirs := []string{
-		"/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin",
+		"/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin",
 		"/boot", "/.garita", "/workspace", sandbox.PackageRoot,
 	}
 	for _, f := range b.launch.Folders {
