@@ -33,6 +33,8 @@ type Sandbox struct {
 	WaitMS int64              `json:"wait_ms,omitempty"` // how long a connection waits for a person
 	Closed []uint16           `json:"closed,omitempty"`  // ports of this machine's loopback that are never reached: our own
 	Host   Host               `json:"host,omitzero"`
+	// Outside is how this machine reaches the public internet. Its CA is trusted where TLS is opened.
+	Outside Outside `json:"outside,omitzero"`
 	// Authority and Placeholders are needed where secrets are sent for the sandbox.
 	Authority    Authority     `json:"authority,omitzero"`
 	Placeholders []Placeholder `json:"placeholders,omitempty"`
@@ -65,8 +67,9 @@ type End struct {
 
 // Rules replaces a sandbox's. Connections that they do not permit are ended.
 type Rules struct {
-	ID    sandbox.InstanceID `json:"id"`
-	Rules sandbox.Allowlist  `json:"rules"`
+	ID      sandbox.InstanceID `json:"id"`
+	Rules   sandbox.Allowlist  `json:"rules"`
+	Outside Outside            `json:"outside,omitzero"` // as it is now
 }
 
 // Asked is something that connections to one host and port wait for a person about.
