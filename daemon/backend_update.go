@@ -16,6 +16,7 @@ import (
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/pins"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/sandbox"
@@ -32,7 +33,8 @@ const trialTime = 2 * time.Minute
 type update struct {
 	shown  api.Update
 	pkg    sandbox.Package
-	listed bool // tools are what the new version lists
+	image  config.Image // instead of pkg, where it runs from an image
+	listed bool         // tools are what the new version lists
 	tools  map[itemKey]approvals.Pin
 }
 
@@ -45,7 +47,8 @@ type trials struct {
 
 // trial is a new version, started aside under a name of its own.
 type trial struct {
-	pkg sandbox.Package
+	pkg   sandbox.Package
+	image sandbox.Digest // "" where it is a package
 
 	mu    sync.Mutex // guards tools
 	tools []protocol.ToolDefinition
@@ -63,13 +66,13 @@ func (t *trials) of(name sandbox.ServerName) *trial {
 	return t.running[name]
 }
 
-func (t *trials) begin(name sandbox.ServerName, p sandbox.Package) (one *trial, end func()) {
+func (t *trials) begin(name sandbox.ServerName, u update) (one *trial, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == nil {
 		t.running = map[sandbox.ServerName]*trial{}
 	}
-	one = &trial{pkg: p}
+	one = &trial{pkg: u.pkg, image: u.image.Digest}
 	t.running[name] = one
 	return one, func() {
 		t.mu.Lock()
@@ -87,6 +90,9 @@ func (d *Daemon) Update(ctx context.Context, peer httpapi.Peer, name string) (ap
 	}
 	if err := d.refuseDescendants(ctx, peer, "update "+name); err != nil {
 		return api.Update{}, err
+	}
+	if s.Source.Image != "" {
+		return d.updateImage(ctx, s)
 	}
 	ref, old, err := d.updatable(s)
 	if err != nil {
@@ -109,13 +115,28 @@ func (d *Daemon) Update(ctx context.Context, peer httpapi.Peer, name string) (ap
 	if err := d.compare(ctx, s, old, &u); err != nil {
 		return api.Update{}, err
 	}
-	d.trials.mu.Lock()
-	defer d.trials.mu.Unlock()
-	if d.trials.shown == nil {
-		d.trials.shown = map[sandbox.ServerName]update{}
+	return d.trials.show(s.Name, u), nil
+}
+
+// show remembers what is shown, which is all that can be accepted.
+func (t *trials) show(name sandbox.ServerName, u update) api.Update {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shown == nil {
+		t.shown = map[sandbox.ServerName]update{}
 	}
-	d.trials.shown[s.Name] = u
-	return u.shown, nil
+	t.shown[name] = u
+	return u.shown
+}
+
+// runsFrom is what a server runs from by the lock, as an Update names it.
+func (d *Daemon) runsFrom(s sandbox.Server) (string, error) {
+	if s.Source.Image != "" {
+		i, err := d.updatableImage(s)
+		return i.Reference + "@" + string(i.Digest), err
+	}
+	_, p, err := d.updatable(s)
+	return p.Name + "@" + p.Version, err
 }
 
 // updatable is what a server asks for and what the lock has.
@@ -157,14 +178,19 @@ func (d *Daemon) compare(ctx context.Context, s sandbox.Server, old sandbox.Pack
 	if was != is {
 		u.shown.Notes = append(u.shown.Notes, "What Garita knows of the server is another profile for the new version.")
 	}
-	definitions, err := d.listAside(ctx, s, u.pkg)
+	d.tryAside(ctx, s, u)
+	return nil
+}
+
+// tryAside fills u with the tools that the new version lists, and binds it to an answer.
+func (d *Daemon) tryAside(ctx context.Context, s sandbox.Server, u *update) {
+	definitions, err := d.listAside(ctx, s, *u)
 	if err != nil {
 		u.shown.Notes = append(u.shown.Notes, "The new version's tools could not be listed; changes are held back when it first lists them: "+err.Error())
 	} else {
 		d.compareTools(s, definitions, u)
 	}
 	u.shown.Binding = string(bindingOfUpdate(u.shown, u.pkg))
-	return nil
 }
 
 func bindingOfUpdate(u api.Update, p sandbox.Package) sandbox.Digest {
@@ -201,7 +227,7 @@ func versionsByName(list []string) map[string]string {
 
 // listAside starts the new version in a sandbox of its own, which sees the server's folders
 // read-only and no network, and has its tools listed.
-func (d *Daemon) listAside(ctx context.Context, s sandbox.Server, p sandbox.Package) ([]protocol.ToolDefinition, error) {
+func (d *Daemon) listAside(ctx context.Context, s sandbox.Server, u update) ([]protocol.ToolDefinition, error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
 	aside := s
@@ -211,7 +237,7 @@ func (d *Daemon) listAside(ctx context.Context, s sandbox.Server, p sandbox.Pack
 	for i := range aside.Spec.Mounts {
 		aside.Spec.Mounts[i].Writable = false
 	}
-	one, end := d.trials.begin(aside.Name, p)
+	one, end := d.trials.begin(aside.Name, u)
 	defer end()
 	defer d.pins.forget(aside.Name)
 	client, caller := newCallClient(ctx)
@@ -330,10 +356,13 @@ func (d *Daemon) AcceptUpdate(ctx context.Context, peer httpapi.Peer, name strin
 	if !ok || a.Binding == "" || a.Binding != u.shown.Binding {
 		return api.Update{}, fmt.Errorf("update %s: this is not what was shown last; look at it again: %w", name, errdefs.ErrInvalidArgument)
 	}
-	if _, old, err := d.updatable(s); err != nil || old.Name+"@"+old.Version != u.shown.From {
+	if from, err := d.runsFrom(s); err != nil || from != u.shown.From {
 		return api.Update{}, fmt.Errorf("update %s: what it runs from has changed since it was shown; look at it again: %w", name, errdefs.ErrInvalidArgument)
 	}
-	e := event(serverUpdated, approvals.Principal{UID: d.uid}, map[string]any{"from": u.shown.From, "to": u.shown.To, "package": u.pkg, "by": by})
+	e := event(serverUpdated, approvals.Principal{UID: d.uid}, map[string]any{"from": u.shown.From, "to": u.shown.To, "by": by})
+	if u.image.Digest == "" {
+		e = event(serverUpdated, approvals.Principal{UID: d.uid}, map[string]any{"from": u.shown.From, "to": u.shown.To, "package": u.pkg, "by": by})
+	}
 	e.Server = s.Name
 	if _, err := d.db.AppendDurable(ctx, e); err != nil {
 		return api.Update{}, fmt.Errorf("record it: %w: %w", err, errdefs.ErrUnavailable)
@@ -374,5 +403,8 @@ func (p *pinned) update(server sandbox.ServerName, u update, by string) error {
 	}
 	saved := next.saved()
 	p.mu.Unlock()
+	if u.image.Digest != "" {
+		return p.d.config.SetUpdatedImage(server, u.image, saved)
+	}
 	return p.d.config.SetUpdated(server, u.pkg, saved)
 }

@@ -369,6 +369,26 @@ func (e *engine) fetchImage(ctx context.Context, reference string, progress func
 	return running.ImportImage(ctx, pulled.Layout)
 }
 
+// renewedImage is what reference names today. What is pulled stays; what runs does not change.
+func (e *engine) renewedImage(ctx context.Context, reference string, progress func(sandbox.Progress)) (sandbox.Digest, error) {
+	digest, err := e.fetchImage(ctx, reference, progress)
+	if err == nil && !filepath.IsAbs(reference) {
+		e.mu.Lock()
+		e.images[byDigest(reference, digest)] = digest
+		e.mu.Unlock()
+	}
+	return digest, err
+}
+
+// aboutImage is what an image that is there says of itself, by words for people.
+func (e *engine) aboutImage(ctx context.Context, digest sandbox.Digest) (map[string]string, error) {
+	running, _, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.ImageAbout(ctx, digest)
+}
+
 // The engine's side of workspaces, each asked of the engine that is there.
 
 func (e *engine) MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error) {

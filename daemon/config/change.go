@@ -129,6 +129,16 @@ func (s *Store) SetUpdated(name sandbox.ServerName, p sandbox.Package, accepted 
 	})
 }
 
+// SetUpdatedImage is SetUpdated, for a server that runs from an image.
+func (s *Store) SetUpdatedImage(name sandbox.ServerName, i Image, accepted Pins) error {
+	return s.changeLock(func(l *Lock) {
+		if l.Pins == nil {
+			l.Pins = map[sandbox.ServerName]Pins{}
+		}
+		l.Images[name], l.Pins[name] = i, accepted
+	})
+}
+
 // SetImage records in garita.lock which image a server runs from.
 func (s *Store) SetImage(name sandbox.ServerName, i Image) error {
 	return s.changeLock(func(l *Lock) {

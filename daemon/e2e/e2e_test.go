@@ -27,7 +27,7 @@ func TestTranscripts(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Files: []string{script}, Setup: setup, RequireUniqueNames: true,
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"index": pythonIndex(t), "save": save, "until": until, "pids": pids, "murder": murder, "gone": gone, "dead": dead,
+					"index": pythonIndex(t), "image": shellImage(t), "save": save, "until": until, "pids": pids, "murder": murder, "gone": gone, "dead": dead,
 				},
 			})
 		})

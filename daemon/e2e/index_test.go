@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,4 +57,36 @@ func publishNotes(t *testing.T, x *sandboxtest.Index, version, more string) {
 		Name: "py-notes", Version: version, Requires: []string{"notes-dep>=3"}, Scripts: map[string]string{"py-notes": "py_notes:main"},
 		Files: map[string]string{"py_notes.py": "VERSION = '" + version + "'\n" + pyNotes + more},
 	})
+}
+
+// shellNotes is a server for the host's shell. What stands for TOOLS are its tools.
+const shellNotes = `while IFS= read -r line; do
+	id=${line#*'"id":'}; id=${id%%[,\}]*}
+	case $line in
+	*'"initialize"'*) body='"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"notes","version":"1"}' ;;
+	*'"tools/list"'*) body='"tools":[TOOLS]' ;;
+	*'"tools/call"'*) body='"content":[{"type":"text","text":"a note of VERSION"}]' ;;
+	*) continue ;;
+	esac
+	printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$body"
+done
+`
+
+// shellImage is the command "image VERSION": it makes the tag that IMAGE names a server of that version.
+func shellImage(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	var all *sandboxtest.Images
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: image VERSION")
+		}
+		if all == nil {
+			all = sandboxtest.NewImages(t)
+		}
+		tools := ""
+		for _, tool := range []string{"read_note", "count_notes"}[:len(strings.Split(args[0], "."))] {
+			tools += `{"name":"` + tool + `","description":"Reads.","inputSchema":{"type":"object","properties":{}}},`
+		}
+		script := strings.NewReplacer("TOOLS", strings.TrimSuffix(tools, ","), "VERSION", args[0]).Replace(shellNotes)
+		ts.Setenv("IMAGE", all.Push("notes:latest", script, "NOTES_VERSION="+args[0]))
+	}
 }

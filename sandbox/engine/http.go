@@ -103,6 +103,7 @@ func (e *Engine) routes() http.Handler {
 		"POST /v1/instances/{id}/dial":    e.withBox(e.dialInstance),
 		"POST /v1/instances/{id}/network": e.withBox(e.reconnect),
 		"POST /v1/images":                 e.postImage,
+		"POST /v1/images/about":           e.aboutImage,
 	} {
 		mux.Handle(route, h)
 	}

@@ -87,3 +87,10 @@ func (e *Engine) ImportImage(ctx context.Context, path string) (sandbox.Digest, 
 	got, err := call[wire.Imported](ctx, e, http.MethodPost, "/v1/images", wire.Import{Path: path})
 	return got.Digest, err
 }
+
+// ImageAbout is what an image that was imported says of itself, by words for people: see wire.ImageAbout.
+// NotFound.
+func (e *Engine) ImageAbout(ctx context.Context, digest sandbox.Digest) (map[string]string, error) {
+	got, err := call[wire.ImageAbout](ctx, e, http.MethodPost, "/v1/images/about", wire.Imported{Digest: digest})
+	return got.Words, err
+}

@@ -113,6 +113,12 @@ type Imported struct {
 	Digest sandbox.Digest `json:"digest"`
 }
 
+// ImageAbout is what an image says of itself, by words for people: "entrypoint", "command", "directory",
+// "user", "env NAME", "layer 1". Values are the image's own; hostile.
+type ImageAbout struct {
+	Words map[string]string `json:"words"`
+}
+
 // Install is the body of POST /v1/packages; the wall's socket travels with the request, and the
 // answer is a stream of InstallEvent.
 type Install struct {
