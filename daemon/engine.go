@@ -210,6 +210,7 @@ func (e *engine) start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 		i, err := running.Start(ctx, l, io)
 		return i, nil, err
 	}
+	l.Trust = e.ways.trusted(l.Trust)
 	way, err := e.ways.begin(ctx, wall, l)
 	if err != nil {
 		return nil, wall, err

@@ -134,7 +134,7 @@ func (o *way) connect(ctx context.Context, wall *client.Wall) error {
 	o.mu.Unlock()
 	authority, placeholders := o.all.d.secrets.placeholders(o.launch.ID)
 	out, err := wall.OpenWayOut(ctx, client.Sandbox{
-		ID: o.launch.ID, Rules: o.rules(), Names: names, WaitMS: wallWait.Milliseconds(), Closed: o.all.d.ownPorts(), Host: o.all.host,
+		ID: o.launch.ID, Rules: o.rules(), Names: names, WaitMS: wallWait.Milliseconds(), Closed: o.all.d.ownPorts(), Host: o.all.host, Outside: o.all.d.outside(),
 		Authority: authority, Placeholders: placeholders,
 	}, o.see)
 	if err != nil {
@@ -244,7 +244,7 @@ func (w *ways) of(id sandbox.InstanceID) *way {
 // refresh puts the rules in force as they are now; connections that they do not permit end.
 func (w *ways) refresh(ctx context.Context) {
 	for _, o := range w.all() {
-		if err := o.current().SetRules(ctx, o.rules()); err != nil && ctx.Err() == nil {
+		if err := o.current().SetRules(ctx, o.rules(), w.d.outside()); err != nil && ctx.Err() == nil {
 			w.d.log.Warn("the wall was not told of a change", "server", o.launch.Server, "err", err)
 		}
 		w.d.events.Publish("network", string(o.launch.Server), nil)
@@ -393,6 +393,21 @@ func (o *way) append(e store.Event) {
 
 func endpointOf(c sandbox.Connection) string {
 	return sandbox.Endpoint{Host: c.Host, Port: c.Port}.String()
+}
+
+// outside is how the wall reaches the public internet, as it is said at the moment.
+func (d *Daemon) outside() client.Outside {
+	o := d.config.Settings().Network.Effective(os.LookupEnv)
+	return client.Outside{Proxy: client.ProxyURL(o.Proxy), NoProxy: o.NoProxy, CA: o.CA}
+}
+
+// trusted is what a sandbox trusts, with the certificates that a person has named.
+func (w *ways) trusted(own string) string {
+	ca := w.d.outside().CA
+	if own != "" && ca != "" {
+		return own + "\n" + ca
+	}
+	return own + ca
 }
 
 // ownPorts are Garita's own on loopback, which no sandbox reaches.

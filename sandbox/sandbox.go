@@ -194,8 +194,8 @@ type Launch struct {
 	Volume  string            `json:"volume"` // name of the per-server, per-agent writable HOME volume; "" means a tmpfs
 	Limits  Limits            `json:"limits"`
 	Network Allowlist         `json:"network,omitzero"`
-	// Trust is a certificate (PEM) that programs inside trust besides the host's: that of the authority by
-	// which the wall opens TLS for this sandbox. "" for none.
+	// Trust is certificates (PEM) that programs inside trust besides the host's: that of the authority by
+	// which the wall opens TLS for this sandbox, and those that a person has named. "" for none.
 	Trust string `json:"trust,omitempty"`
 	// Await makes garita-init wait for a Secret frame on the lifeline before it executes the server: values
 	// that the engine is not to see.

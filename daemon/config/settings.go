@@ -16,6 +16,7 @@ type Settings struct {
 	Record    Record
 	Results   Results
 	Packages  Packages
+	Network   Outside
 }
 
 // Packages says what may be installed.
@@ -102,6 +103,8 @@ type settingsFile struct {
 	Packages struct {
 		Age string `yaml:"age"`
 	} `yaml:"packages"`
+
+	Network outsideFile `yaml:"network"`
 }
 
 // ParseSettings reads config.yaml over the defaults. Errors are a *Problem.
@@ -122,6 +125,9 @@ func ParseSettings(file string, data []byte, isolated bool) (Settings, error) {
 
 // over sets what the file says in s. On an error key is where it says so.
 func (f settingsFile) over(s *Settings) (key []string, err error) {
+	if key, err := f.Network.over(&s.Network); err != nil {
+		return append([]string{"network"}, key), err
+	}
 	set(&s.Approvals.Script, f.Approvals.Script)
 	set(&s.Page.Enabled, f.Page.Enabled)
 	set(&s.Doors.HTTP, f.Doors.HTTP)

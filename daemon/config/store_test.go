@@ -152,8 +152,8 @@ func TestSettings(t *testing.T) {
 	if err != nil || !got.Approvals.Script || got.Page.Port != 0 || got.Doors.Port != 0 {
 		t.Errorf("defaults under GARITA_HOME: %+v %v", got, err)
 	}
-	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\ndoors: {http: false, port: 8081}\nmessage: 128MiB\npackages: {age: 12h}\n"), true)
-	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{HTTP: false, Port: 8081}, 128 << 20, Record{Size: recordSize, Free: recordFree, Logs: recordLogs}, Results{Limit: resultsLimit, Kept: resultsKept}, Packages{Age: 12 * time.Hour}}
+	got, err = ParseSettings("f", []byte("version: 1\napprovals: {script: false, wait: 30s}\npage: {port: 8080, enabled: false}\ndoors: {http: false, port: 8081}\nmessage: 128MiB\npackages: {age: 12h}\nnetwork: {proxy: \"http://u:p@proxy.corp.example:3128\", no_proxy: .corp.example}\n"), true)
+	want := Settings{Approvals{false, 30 * time.Second}, Page{false, 8080}, Doors{HTTP: false, Port: 8081}, 128 << 20, Record{Size: recordSize, Free: recordFree, Logs: recordLogs}, Results{Limit: resultsLimit, Kept: resultsKept}, Packages{Age: 12 * time.Hour}, Outside{Proxy: "http://u:p@proxy.corp.example:3128", NoProxy: ".corp.example"}}
 	if err != nil || got != want {
 		t.Errorf("all set: %+v %v", got, err)
 	}

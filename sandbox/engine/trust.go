@@ -46,18 +46,14 @@ func (e *Engine) trust(certificate, dir string) (ocispec.Trust, error) {
 	if certificate == "" {
 		return ocispec.Trust{}, nil
 	}
-	block, rest := pem.Decode([]byte(certificate))
-	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return ocispec.Trust{}, fmt.Errorf("trust: not one certificate: %w", errdefs.ErrInvalidArgument)
-	}
-	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+	own, err := certificates([]byte(certificate))
+	if err != nil {
 		return ocispec.Trust{}, fmt.Errorf("trust: %w: %w", err, errdefs.ErrInvalidArgument)
 	}
 	host, err := os.ReadFile(filepath.Join(e.host.Etc, usualBundle))
 	if err != nil {
 		return ocispec.Trust{}, fmt.Errorf("trust: %w", err)
 	}
-	own := pem.EncodeToMemory(block)
 	t := ocispec.Trust{Certificate: filepath.Join(dir, "ca.crt"), Bundle: filepath.Join(dir, "bundle.crt")}
 	for _, name := range otherBundles {
 		if _, err := os.Stat(filepath.Join(e.host.Etc, name)); err == nil {
@@ -66,4 +62,19 @@ func (e *Engine) trust(certificate, dir string) (ocispec.Trust, error) {
 	}
 	// The directory is the engine's alone: readable for all inside, where they are bound.
 	return t, errors.Join(writeFile(t.Certificate, own), writeFile(t.Bundle, append(append(host, '\n'), own...)))
+}
+
+// certificates writes those of text anew, and nothing else of it.
+func certificates(text []byte) (out []byte, err error) {
+	for rest := text; len(bytes.TrimSpace(rest)) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return nil, errors.New("something is no certificate")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, err
+		}
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+	}
+	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"syscall"
 	"time"
@@ -102,6 +103,9 @@ func dialAddress(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 
 // dial finds the real address, checks it, and connects to that very address. What fails is reported.
 func (o *Outlet) dial(p passage) (net.Conn, error) {
+	if proxy, err := o.proxyFor(p); err != nil || proxy != nil {
+		return o.dialThrough(proxy, p, err)
+	}
 	addresses, err := o.addresses(p)
 	if err != nil {
 		return nil, err
@@ -115,6 +119,38 @@ func (o *Outlet) dial(p passage) (net.Conn, error) {
 	o.denials.add(sandbox.Denial{Kind: sandbox.DeniedUpstream, Host: p.host, Port: p.port, Why: fmt.Sprintf("%s:%d is allowed, but could not be reached: %s.", p.host, p.port, plainly(err))})
 	return nil, err
 }
+
+// dialThrough connects by this machine's proxy. What fails is reported.
+func (o *Outlet) dialThrough(proxy *url.URL, p passage, err error) (net.Conn, error) {
+	d := sandbox.Denial{Kind: sandbox.DeniedUpstream, Host: p.host, Port: p.port}
+	if bad, what := o.privateHere(p); what != "" {
+		d.Kind, d.Address, d.Why = sandbox.DeniedResolved, bad.String(), fmt.Sprintf("%s is at %s, which is refused: %s.", p.host, bad, what)
+		o.denials.add(d)
+		return nil, errRefused
+	}
+	var conn net.Conn
+	if err == nil {
+		conn, err = o.through(o.ctx, proxy, p)
+	}
+	if err != nil {
+		d.Why = fmt.Sprintf("%s:%d is allowed, but could not be reached: %s.", p.host, p.port, err)
+		o.denials.add(d)
+		return nil, err
+	}
+	return &tunnel{conn, proxy}, nil
+}
+
+// tunnel is a connection by a proxy.
+type tunnel struct {
+	net.Conn
+	proxy *url.URL
+}
+
+// CloseWrite says that no more comes.
+func (t *tunnel) CloseWrite() error { return (&peeked{Conn: t.Conn}).CloseWrite() }
+
+// Reset ends the connection at once.
+func (t *tunnel) Reset() { reset(t.Conn) }
 
 // realPort is the port to dial: the same, but in tests.
 func (o *Outlet) realPort(port uint16) uint16 {

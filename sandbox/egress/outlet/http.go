@@ -179,7 +179,7 @@ func newPinned(o *Outlet, l *live, first net.Conn) *pinned {
 	p := &pinned{first: first}
 	p.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return p.dial(l, func() (net.Conn, error) { return o.Dial(ctx, l.address) })
+			return p.dial(l, func() (net.Conn, error) { return o.again(ctx, l) })
 		},
 		DisableCompression: true, MaxIdleConns: 1, IdleConnTimeout: 2 * time.Minute, MaxResponseHeaderBytes: 1 << 20,
 	}

@@ -67,6 +67,7 @@ type Outlet struct {
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
+	outside wire.Outside
 	rules   sandbox.Allowlist
 	waiting map[subject]*question
 	live    map[uint64]*live
@@ -84,7 +85,7 @@ const defaultWait = 30 * time.Second
 // New returns an open Outlet.
 func New(o Options) *Outlet {
 	out := &Outlet{
-		Options: o, rules: o.Sandbox.Rules, wait: time.Duration(o.Sandbox.WaitMS) * time.Millisecond,
+		Options: o, rules: o.Sandbox.Rules, outside: o.Sandbox.Outside, wait: time.Duration(o.Sandbox.WaitMS) * time.Millisecond,
 		waiting: map[subject]*question{}, live: map[uint64]*live{}, passes: map[subject]time.Time{},
 		secrets: &swap.Set{}, wanted: map[uint64]chan bool{},
 	}

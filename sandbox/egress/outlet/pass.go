@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 type live struct {
 	passage
 	id             uint64
-	address        netip.AddrPort
+	address        netip.AddrPort // the proxy's where there is one
+	proxy          *url.URL
 	since          time.Time
 	sent, received atomic.Int64
 	left           func(int)   // told of bytes that leave
@@ -122,6 +124,9 @@ func (l *live) now() sandbox.Connection {
 // say a word on it.
 func (o *Outlet) pass(p passage, c Incoming, outside net.Conn) {
 	l := &live{passage: p, since: time.Now().UTC(), outside: outside, left: o.Sent}
+	if t, ok := outside.(*tunnel); ok {
+		l.proxy, l.rule = t.proxy, l.rule+" (by the proxy "+t.proxy.Host+")"
+	}
 	l.heard = func(n int) { o.cameBack(l, n) }
 	if at, err := netip.ParseAddrPort(outside.RemoteAddr().String()); err == nil {
 		l.address = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())

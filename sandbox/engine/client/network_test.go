@@ -529,7 +529,7 @@ func TestRevokingEndsOpenConnections(t *testing.T) {
 	in := w.settle(e, rules(t, "long.example.test:9000"))
 	go func() {
 		in.await("the connection", func(e client.NetworkEvent) bool { return e.Opened != nil })
-		if err := in.out.SetRules(t.Context(), rules(t, "other.example.test")); err != nil {
+		if err := in.out.SetRules(t.Context(), rules(t, "other.example.test"), client.Outside{}); err != nil {
 			t.Error(err)
 		}
 	}()

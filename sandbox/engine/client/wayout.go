@@ -22,6 +22,8 @@ type (
 	Sandbox = wire.Sandbox
 	// NetworkEvent is one thing that happened at it.
 	NetworkEvent = wire.Event
+	// Outside is how this machine reaches the public internet.
+	Outside = wire.Outside
 	// NetworkAsked is what connections wait for an answer about.
 	NetworkAsked = wire.Asked
 	// NetworkWhat is what about a host is asked.
@@ -134,9 +136,12 @@ func (o *WayOut) Sent() uint64 {
 	return o.counter.Sent()
 }
 
-// SetRules replaces the rules; connections that they do not permit have been ended when it returns.
-func (o *WayOut) SetRules(ctx context.Context, l sandbox.Allowlist) error {
-	return o.wall.tell(ctx, wire.RulesPath, wire.Rules{ID: o.id, Rules: l})
+// ProxyURL is a proxy's URL, which may hold a password.
+func ProxyURL(text string) wire.Secret { return wire.NewSecret(text) }
+
+// SetRules replaces the rules, and how the world is reached; connections that they do not permit have been ended when it returns.
+func (o *WayOut) SetRules(ctx context.Context, l sandbox.Allowlist, out Outside) error {
+	return o.wall.tell(ctx, wire.RulesPath, wire.Rules{ID: o.id, Rules: l, Outside: out})
 }
 
 // The further questions about a host; the zero NetworkWhat is whether it may be reached.
