@@ -79,9 +79,11 @@ func (s *sandboxServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	out := newStream(w)
+	out := unbegun(w)
 	defer out.close()
-	s.serve(r.Context(), request, secrets, control, counter, func(e wire.Event) { out.number(counter, e) })
+	report := func(e wire.Event) { out.number(counter, e) }
+	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Secrets: secrets, Report: report, Sent: counter.Send, Log: s.log})
+	s.serve(r.Context(), request.ID, o, control, report, out.begin)
 	_ = counter.Close() // nothing reports any more
 }
 
@@ -93,16 +95,17 @@ func (s *stream) number(c *wire.Counter, e wire.Event) {
 	s.send(e)
 }
 
-func (s *sandboxServer) serve(ctx context.Context, request wire.Sandbox, secrets *outlet.Secrets, control *net.UnixConn, counter *wire.Counter, report func(wire.Event)) {
-	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Secrets: secrets, Report: report, Sent: counter.Send, Log: s.log})
+// serve lists o, so that it is found once begun is told, and serves it until ctx ends.
+func (s *sandboxServer) serve(ctx context.Context, id sandbox.InstanceID, o *outlet.Outlet, control *net.UnixConn, report func(wire.Event), begun func()) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	if !s.enlist(request.ID, served{o, end}) {
+	if !s.enlist(id, served{o, end}) {
 		o.Close()
 		report(wire.Event{Failed: "this sandbox has a way out already"})
 		return
 	}
-	defer s.strike(request.ID)
+	begun()
+	defer s.strike(id)
 	defer o.Close()
 	stop := context.AfterFunc(ctx, func() { _ = control.Close() })
 	defer stop()
@@ -163,7 +166,6 @@ func (s *sandboxServer) rules(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var o served
 		if o, err = s.find(request.ID); err == nil {
-			o.SetOutside(request.Outside)
 			o.SetRules(request.Rules)
 		}
 	}
