@@ -26,7 +26,9 @@ import (
 var known = newKnowledge()
 
 // knowledge is a Redactor that learns.
-type knowledge struct{ current atomic.Pointer[redact.Redactor] }
+type knowledge struct {
+	current atomic.Pointer[redact.Redactor]
+}
 
 func newKnowledge() *knowledge {
 	k := &knowledge{}
