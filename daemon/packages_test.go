@@ -77,6 +77,9 @@ func TestPackagesAreAskedAboutBeforeTheirFirstRun(t *testing.T) {
 			"a near name":     {"npx -y " + typo, "almost the well-known @modelcontextprotocol/server-filesystem"},
 			"an unknown one":  {"npx jwt-mcp-server@latest", "not one of the well-known"},
 			"unknown, Python": {"uvx jwt-mcp-server@latest", "not one of the well-known"},
+			"near, Python":    {"uvx mcp-server-fetchh", "almost the well-known mcp-server-fetch"},
+			"near, besides":   {"uvx --with mcp_server_fetchh mcp-server-git", "almost the well-known mcp-server-fetch"},
+			"known, Python":   {"uvx --with pandas mcp-server-fetch", ""},
 			"a known one":     {"npx -y @modelcontextprotocol/server-filesystem /tmp", ""},
 			"no package":      {"node server.js", ""},
 		} {
@@ -163,6 +166,18 @@ func TestWhatWasResolvedOnceStays(t *testing.T) {
 		image, ok := h.config.Image("mail")
 		if !ok || byDigest(image.Reference, image.Digest) != "ghcr.io/a/mail@sha256:11" {
 			t.Errorf("the tag is %+v, %v", image, ok)
+		}
+		python := sandbox.Package{Ecosystem: sandbox.PyPI, Name: "notes", Version: "1.0", Files: []sandbox.PackageFile{{Name: "notes", Version: "1.0", File: "notes-1.0-py3-none-any.whl", Digest: "sha256:aa"}}}
+		if err := h.config.SetPackage("notes", python); err != nil {
+			t.Fatal(err)
+		}
+		h.restart()
+		for command, same := range map[string]bool{"uvx notes@latest": true, "uvx notes>=1": true, "uvx notes==1": true, "uvx notes==1.1": false, "uvx --with more notes": false, "npx notes": false} {
+			ref, _, _, err := sandbox.ParseCommand(strings.Fields(command))
+			p, ok := (packageLock{h.Daemon}).Locked("notes", ref)
+			if err != nil || ok != same || ok && (len(p.Files) != 1 || p.Files[0] != python.Files[0]) {
+				t.Errorf("%s is %+v, %v, %v", command, p, ok, err)
+			}
 		}
 	})
 	for in, want := range map[string]string{

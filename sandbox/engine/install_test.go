@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -74,5 +75,16 @@ func TestWhichSnapshotFits(t *testing.T) {
 		if got := fits(there, tt.req, tt.req.Ref.String()); got != tt.want {
 			t.Errorf("%s: got %v", name, got)
 		}
+	}
+}
+
+func TestAnotherPythonThanTheLocksIsNoticed(t *testing.T) {
+	ref := sandbox.PackageRef{Ecosystem: sandbox.PyPI, Name: "server"}
+	_, err := findPython(wire.Install{Ref: ref, Want: &sandbox.Package{Ecosystem: sandbox.PyPI, Name: "server", Version: "1.0", Runtime: "python 3.99.1"}})
+	if !errdefs.IsFailedPrecondition(err) || !strings.Contains(err.Error(), "garita server update") {
+		t.Errorf("got %v", err)
+	}
+	if err := needsBuilds([]sandbox.PackageFile{{Name: "n", Version: "1", File: "n-1.tar.gz", Digest: "sha256:aa"}}, []sandbox.InstallScript{{Name: "n", Version: "1", Integrity: "sha256:bb"}}); !errdefs.IsFailedPrecondition(err) {
+		t.Errorf("other bytes than those approved: %v", err)
 	}
 }
