@@ -118,17 +118,3 @@ func blanked(command []string) []string {
 	}
 	return out
 }
-
-// secretVariables lists the names of the variables that hold secrets.
-func secretVariables(env []variable) []string {
-	var out []string
-	for _, v := range env {
-		if harmless.MatchString(v.value) {
-			continue
-		}
-		if secretName(v.name) || secretValue(v.value) {
-			out = append(out, show(v.name))
-		}
-	}
-	return out
-}
