@@ -211,6 +211,7 @@ func (s *observations) follow(e *engine, l sandbox.Launch) {
 
 func (s *observations) followed(running *client.Engine, o *observation, id sandbox.InstanceID) {
 	after, counts := int64(0), map[string]int{}
+	redact := func(text string) string { return s.d.redactLineOf(o.server, text) }
 	for {
 		seen, err := running.Sightings(context.Background(), id, after, sightingsWait) // it ends with the engine at the latest
 		if err != nil {
@@ -218,7 +219,7 @@ func (s *observations) followed(running *client.Engine, o *observation, id sandb
 			return
 		}
 		if len(seen.List)+seen.Lost > 0 || seen.Blind != "" {
-			s.note(o.server, func(o *observation) { o.take(seen, counts) })
+			s.note(o.server, func(o *observation) { o.take(seen, counts, redact) })
 		}
 		for _, one := range seen.List {
 			after = max(after, one.Seq)
@@ -231,17 +232,17 @@ func (s *observations) followed(running *client.Engine, o *observation, id sandb
 
 func sentenceOf(err error) string { return "It was looked into only for a while: " + err.Error() + "." }
 
-// take notes what was seen since the last time; counts is how often that had been, by then. Secrets do
-// not get into it. observations.mu is held.
-func (o *observation) take(seen sandbox.Sightings, counts map[string]int) {
+// take notes what was seen since the last time; counts is how often that had been, by then. redact takes
+// secrets out. observations.mu is held.
+func (o *observation) take(seen sandbox.Sightings, counts map[string]int, redact func(string) string) {
 	for _, one := range seen.List {
-		e := observe.Event{What: redactLine(one.Path), Write: one.Write, At: one.Last, Kind: observe.Path}
+		e := observe.Event{What: redact(one.Path), Write: one.Write, At: one.Last, Kind: observe.Path}
 		if one.Kind == sandbox.SawCommand {
 			e.Kind = observe.Command
 		}
 		key := string(one.Kind) + "\x00" + one.Path
 		for _, word := range one.Argv {
-			e.Argv = append(e.Argv, redactLine(word))
+			e.Argv = append(e.Argv, redact(word))
 			key += "\x00" + word
 		}
 		e.Count = one.Count - counts[key]

@@ -188,7 +188,7 @@ func TestObservedTextsAreHarmless(t *testing.T) {
 		o.take(sandbox.Sightings{List: []sandbox.Sighting{
 			{Seq: 1, Kind: sandbox.SawCommand, Path: "/usr/bin/curl", Argv: []string{"curl", "-H", "Authorization: " + token}, Count: 2},
 			{Seq: 2, Kind: sandbox.SawMissing, Path: "/data/\x1b]0;owned\a\u202e", Count: 1},
-		}}, map[string]int{})
+		}}, map[string]int{}, redactLine)
 	})
 	s, _ := d.config.Server("files")
 	for _, seen := range d.observed.show(s).Seen {

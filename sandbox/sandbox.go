@@ -200,8 +200,8 @@ type Launch struct {
 	// Await makes garita-init wait for a Secret frame on the lifeline before it executes the server: values
 	// that the engine is not to see.
 	Await bool `json:"await,omitempty"`
-	// Observe makes what its programs execute, and look for in vain, seen (Sighting). It costs each of
-	// them some ten microseconds.
+	// Observe makes what its programs execute, and look for in vain, seen (Sighting). Each such system call
+	// takes about a tenth of a millisecond longer then.
 	Observe bool `json:"observe,omitempty"`
 }
 
