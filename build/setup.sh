@@ -43,7 +43,8 @@ for group in $groups; do
 		;;
 	test)
 		need chromium "the browser that clicks Approve in the end-to-end test" command -v chromium
-		need dbus "a private bus for the tray's test" command -v dbus-run-session
+		need dbus "private buses for the tests of the tray and of secrets" command -v dbus-run-session
+		need gnome-keyring "a keyring for the tests of secrets" command -v gnome-keyring-daemon
 		need jq "the transcript of the README reads JSON with it" command -v jq
 		need passwd "makes the ordinary user of the rootless tests (when run as root)" command -v useradd
 		need util-linux "setpriv, nsenter: become that user, look into the engine" command -v nsenter

@@ -89,7 +89,8 @@ type Options struct {
 	// Changed is called when the state may have; nil for nobody.
 	Changed func()
 
-	work int // of the passphrase; 0 means the usual
+	// Work is what a try of a passphrase costs, as log2 of scrypt's N; 0 means about a second.
+	Work int
 }
 
 // Keeper has the key, or says why not. Its methods may overlap.
@@ -110,13 +111,13 @@ type Keeper struct {
 
 // New returns a Keeper that has not looked yet.
 func New(o Options) *Keeper {
-	if o.work == 0 {
-		o.work = usualWork
+	if o.Work == 0 {
+		o.Work = usualWork
 	}
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	return &Keeper{ring: o.Ring, file: keyFile{o.File, o.work}, sealed: o.Sealed, changed: o.Changed, looking: make(chan struct{}, 1)}
+	return &Keeper{ring: o.Ring, file: keyFile{o.File, o.Work}, sealed: o.Sealed, changed: o.Changed, looking: make(chan struct{}, 1)}
 }
 
 // Run follows the keyring until ctx ends, so that what is unlocked elsewhere is known.

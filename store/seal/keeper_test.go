@@ -115,7 +115,7 @@ func newKeeping(t *testing.T, ring *fakeRing, ids ...string) keeping {
 
 // reopened is a Keeper after a restart.
 func reopened(ring *fakeRing, file string, ids *[]string) *Keeper {
-	return New(Options{Ring: ring, File: file, Sealed: func(context.Context) ([]string, error) { return append([]string{}, *ids...), nil }, work: 10})
+	return New(Options{Ring: ring, File: file, Sealed: func(context.Context) ([]string, error) { return append([]string{}, *ids...), nil }, Work: 10})
 }
 
 func TestTheKeyIsMadeInTheKeyringAndFoundAgain(t *testing.T) {

@@ -149,9 +149,9 @@ func (k *Keeper) PutAside() (string, error) {
 	k.mu.Lock()
 	held := !k.key.IsZero()
 	k.mu.Unlock()
+	defer k.forgetLook() // what is stored is not what it was
 	if held || !k.file.exists() {
 		return "", nil
 	}
-	defer k.forgetLook()
 	return k.file.putAside(time.Now())
 }
