@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +41,7 @@ func (c *cli) networkListCommand() *cobra.Command {
 }
 
 func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: verb + " SERVER HOST[:PORT]", Short: short, Args: usage(cobra.ExactArgs(2)),
 		Long: short + ".\n\nHOST is a name, *.NAME for everything below it (and not it), an address, or public-web for any public host. The port is 443 where none is named.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,6 +56,72 @@ func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Comman
 			return nil
 		},
 	}
+	if allow {
+		c.withTried(cmd)
+	}
+	return cmd
+}
+
+// withTried lets allow take what a server was refused for its hosts, once they have been shown.
+func (c *cli) withTried(cmd *cobra.Command) {
+	one := cmd.RunE
+	tried := cmd.Flags().Bool("tried", false, "allow what the server tried and was refused, as 'garita network list' shows it")
+	yes := cmd.Flags().BoolP("yes", "y", false, "with --tried: agree beforehand")
+	cmd.Use = "allow SERVER (HOST[:PORT] | --tried)"
+	cmd.Args = usage(func(cmd *cobra.Command, args []string) error {
+		if *tried {
+			return cobra.ExactArgs(1)(cmd, args)
+		}
+		return cobra.ExactArgs(2)(cmd, args)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*tried {
+			return one(cmd, args)
+		}
+		return c.allowTried(cmd.Context(), args[0], *yes)
+	}
+}
+
+// allowTried allows every host that is proposed. What belongs into the lists of private networks or of
+// this machine's ports is left for servers.yaml.
+func (c *cli) allowTried(ctx context.Context, server string, yes bool) error {
+	if err := c.reachable(ctx); err != nil {
+		return err
+	}
+	n, err := c.client.Network(ctx, server)
+	if err != nil {
+		return err
+	}
+	hosts := proposed(n)
+	if len(hosts) == 0 {
+		printTo(c.out, "%s was refused nothing that could be allowed by one command; see garita network list %s\n", safe(server), safe(server))
+		return nil
+	}
+	printTo(c.out, "%s tried these hosts, and would be allowed to reach them from now on:\n", safe(server))
+	for _, host := range hosts {
+		printTo(c.out, "  %s\n", safe(host))
+	}
+	if err := c.confirm("garita network allow --tried", "Allow them?", yes); err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		if n, err = c.client.ChangeNetwork(ctx, server, api.NetworkChange{Host: host, Allow: true}); err != nil {
+			return err
+		}
+	}
+	c.showNetwork(n)
+	return nil
+}
+
+// proposed are the hosts of what a server was refused, each once.
+func proposed(n api.Network) (hosts []string) {
+	for _, t := range n.Tried {
+		if t.Propose != "" && !strings.Contains(t.Propose, "[") && !slices.Contains(hosts, t.Propose) {
+			hosts = append(hosts, t.Propose)
+		}
+	}
+	slices.Sort(hosts)
+	return hosts
 }
 
 func (c *cli) showNetwork(n api.Network) {
@@ -81,7 +149,7 @@ func (c *cli) showTried(n api.Network) {
 	if len(n.Tried) == 0 {
 		return
 	}
-	printTo(c.out, "\nIt was refused:\n")
+	printTo(c.out, "\nIt tried these, and was refused:\n")
 	for _, t := range n.Tried {
 		printTo(c.out, "  %s%s\n", safe(t.Why), c.style.dim(times(t.Count)))
 		if t.Propose != "" && !strings.Contains(t.Propose, "[") {
@@ -89,6 +157,9 @@ func (c *cli) showTried(n api.Network) {
 		} else if t.Propose != "" {
 			printTo(c.out, "    %s\n", c.style.dim("in servers.yaml: network: {"+safe(t.Propose)+"}"))
 		}
+	}
+	if len(proposed(n)) > 1 {
+		printTo(c.out, "  %s\n", c.style.dim("all of them: garita network allow "+safe(n.Server)+" --tried"))
 	}
 }
 

@@ -114,7 +114,7 @@ func TestACompanysProxy(t *testing.T) {
 		if got := in.run("curl -sS -m 5 https://evil.example.test/ 2>/dev/null || echo refused"); got != "refused" {
 			t.Errorf("what is not listed: %s", got)
 		}
-		if got := in.run("{ env; cat /proc/*/environ /proc/*/cmdline; } 2>/dev/null | tr '\\0' '\\n' | grep -c p4ss"); got != "0" {
+		if got := in.run("{ env; cat /proc/*/environ /proc/*/cmdline; } 2>/dev/null | tr '\\0' '\\n' | grep -c 'p4s[s]'"); got != "0" {
 			t.Errorf("the proxy's password is seen inside: %s", got)
 		}
 	})
