@@ -19,6 +19,8 @@ const shots = [
   { name: "calls", path: "/calls" },
   { name: "approvals", path: "/calls", review: 0 },
   { name: "servers", path: "/servers?server=files" },
+  { name: "network", path: "/network?server=git", scene: "wall" },
+  { name: "secrets", path: "/secrets" },
 ];
 const more = [
   { name: "home", path: "/" },
@@ -44,9 +46,8 @@ const more = [
   { name: "empty-policy", path: "/policy", scene: "empty" },
   { name: "compact-group", path: "/", scene: "group", width: 420, height: 560 },
   { name: "workspaces", path: "/workspaces" },
-  { name: "network", path: "/network" },
+  { name: "network-all", path: "/network" },
   { name: "network-one", path: "/network?server=git" },
-  { name: "network-waits", path: "/network?server=git", scene: "wall" },
   { name: "approval-network", path: "/network", scene: "wall", review: 0 },
   { name: "network-narrow", path: "/network", width: 820 },
   { name: "network-small", path: "/network", width: 500 },
@@ -55,7 +56,6 @@ const more = [
   { name: "network-es", path: "/network?server=git", locale: "es" },
   { name: "empty-network", path: "/network", scene: "empty" },
   { name: "hostile-network", path: "/network", scene: "hostile" },
-  { name: "secrets", path: "/secrets" },
   { name: "secret", path: "/secrets?secret=github-token" },
   { name: "secrets-narrow", path: "/secrets", width: 820 },
   { name: "secrets-small", path: "/secrets", width: 500 },

@@ -68,7 +68,8 @@ async function reach() {
   const once = new URL(link);
   await page.goto(new URL(`/network?server=${server}${once.hash}`, once).href);
   const tried = page.getByRole("list", { name: `What ${server} tried` });
-  await tried.waitFor();
+  for (const each of [host, lure])
+    await page.getByRole("button", { name: `Allow: ${each}:443` }).waitFor();
   const seen = { axe: await axe() };
   const text = await tried.textContent();
   seen.lureShortened = text.includes("…") && !text.includes(lure);
@@ -125,7 +126,7 @@ async function secrets() {
   seen.said = await stored.textContent();
   await page.getByRole("button", { name: "deploy-token", exact: true }).click();
   await page.getByRole("button", { name: "Grant to a server" }).click();
-  await dialog.getByLabel("Server").selectOption(server);
+  await dialog.getByLabel("Server", { exact: true }).selectOption(server);
   await dialog
     .getByLabel("Sent to these hosts only")
     .fill("allowed.example.com");

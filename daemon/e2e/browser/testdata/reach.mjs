@@ -1,9 +1,9 @@
-// A small MCP server that reads a status from whatever host it is told.
+// A small MCP server that reads a status from whatever hosts it is told.
 import { createInterface } from "node:readline";
 
 const tool = {
   name: "get_status",
-  description: "Gets the status of a host.",
+  description: "Gets the status of hosts.",
   inputSchema: {
     type: "object",
     properties: { of: { type: "string" } },
@@ -11,6 +11,8 @@ const tool = {
   },
   annotations: { readOnlyHint: true },
 };
+const all = async (hosts) =>
+  (await Promise.all(hosts.split(" ").map(status))).join("\n");
 const status = (host) =>
   fetch(`https://${host}/`).then(
     (r) => r.text(),
@@ -30,7 +32,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (method === "tools/list") result = { tools: [tool] };
   if (method === "tools/call")
     result = {
-      content: [{ type: "text", text: await status(params.arguments.of) }],
+      content: [{ type: "text", text: await all(params.arguments.of) }],
     };
   console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
 }
