@@ -45,6 +45,9 @@ for group in $groups; do
 		need chromium "the browser that clicks Approve in the end-to-end test" command -v chromium
 		need dbus "private buses for the tests of the tray and of secrets" command -v dbus-run-session
 		need gnome-keyring "a keyring for the tests of secrets" command -v gnome-keyring-daemon
+		need python3 "runs the Python servers of the tests" test -x /usr/bin/python3
+		need python3-pip-whl "installs them, as on a machine that has pip" sh -c 'ls /usr/share/python-wheels/pip-*.whl'
+		need curl "a program of the tests that sends secrets it does not have" command -v curl
 		need jq "the transcript of the README reads JSON with it" command -v jq
 		need passwd "makes the ordinary user of the rootless tests (when run as root)" command -v useradd
 		need util-linux "setpriv, nsenter: become that user, look into the engine" command -v nsenter
