@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
 
 	"github.com/garita-dev/garita/store"
 	"github.com/garita-dev/garita/store/keyring"
@@ -126,6 +127,19 @@ func (v *sealedVault) forget(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.given, name)
+}
+
+// noCores has no file written of our memory, or of that of what we start, should it crash.
+func noCores() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return fmt.Errorf("switch core files off: %w", err)
+	}
+	limit.Cur = 0
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return fmt.Errorf("switch core files off: %w", err)
+	}
+	return nil
 }
 
 // checkValue says why bytes cannot be a secret, in a clause that shows nothing of them.
