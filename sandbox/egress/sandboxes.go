@@ -166,6 +166,7 @@ func (s *sandboxServer) rules(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var o served
 		if o, err = s.find(request.ID); err == nil {
+			o.SetOutside(request.Outside)
 			o.SetRules(request.Rules)
 		}
 	}
