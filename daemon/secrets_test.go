@@ -22,6 +22,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/daemon/config"
+	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/protocol"
 	"github.com/garita-dev/garita/daemon/supervisor"
 	"github.com/garita-dev/garita/sandbox"
@@ -438,6 +439,98 @@ func TestReferencesNeverReachAProcess(t *testing.T) {
 			t.Errorf("what is no reference as a whole is text: %v", err)
 		}
 	})
+}
+
+// TestALeaveThatEnds: who holds a value is ended when its time is over, and nobody has to do anything.
+func TestALeaveThatEnds(t *testing.T) {
+	h := newSecretHome(t)
+	h.approving()
+	h.purse.set("search.key", "a-value-for-a-moment", time.Time{})
+	g := envGrant()
+	g.Until = time.Now().Add(time.Hour)
+	c := h.attach(h.declare(g))
+	c.search()
+	ctx, cancel := context.WithCancel(t.Context())
+	var over sync.WaitGroup
+	over.Go(func() { _ = h.secrets.run(ctx) })
+	defer over.Wait()
+	defer cancel()
+	h.purse.set("search.key", "a-value-for-a-moment", time.Now().Add(-time.Second)) // it has expired meanwhile
+	h.secrets.mu.Lock()
+	for _, held := range h.secrets.held {
+		held.given[0].grant.Until = time.Now()
+	}
+	h.secrets.mu.Unlock()
+	h.secrets.look()
+	poll(t, "the server that held it is gone", func() bool { return len(h.supervisor.Instances("search")) == 0 })
+	if m := c.search(); m.Error == nil || !strings.Contains(string(m.Error), "expired on") {
+		t.Errorf("got %s", m.Raw)
+	}
+}
+
+// TestACallUnderWayIsNotBrokenOff by a value that has changed: the next one waits for its end.
+func TestACallUnderWayIsNotBrokenOff(t *testing.T) {
+	h := newSecretHome(t)
+	h.approving()
+	h.purse.set("search.key", "the-first-value", time.Time{})
+	c := h.attach(h.declare(envGrant()))
+	c.search()
+	h.secrets.mu.Lock()
+	var one *holding
+	for _, held := range h.secrets.held {
+		one = held
+	}
+	h.secrets.mu.Unlock()
+	stop, err := h.secrets.watch(approvals.Call{ID: "c1", Instance: one.id, Tool: "search"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.purse.set("search.key", "the-second-value", time.Time{})
+	if ended := h.secretsChanged(t.Context()); ended != 0 {
+		t.Errorf("%d were ended", ended)
+	}
+	if m := c.search(); !strings.Contains(string(m.Raw), "is started anew once its calls under way have ended") {
+		t.Errorf("while one is under way: %s", m.Raw)
+	}
+	if used := stop(); !slices.Equal(used, []string{"search.key, version 1"}) {
+		t.Errorf("it had %v", used)
+	}
+	c.search()
+	if _, keys := h.saidLines(); !slices.Equal(keys, []string{"the-first-value", "the-second-value"}) {
+		t.Errorf("the server had %v", keys)
+	}
+}
+
+// TestLeaveToUseASecret goes no further than it says.
+func TestLeaveToUseASecret(t *testing.T) {
+	now := time.Now()
+	who := approvals.Principal{UID: 1, Client: "a"}
+	o := &way{launch: sandbox.Launch{Server: "web"}, session: gateway.Options{ID: "s1", Principal: who, Spec: "sha256:1"}}
+	good := approvals.Grant{
+		Scope: approvals.ScopeAlways, Principal: who, Server: "web", Spec: "sha256:1",
+		Arguments: []approvals.Argument{{Path: "/secret", Equals: `"token"`}, {Path: "/host", Equals: `"api.example.com:443"`}},
+	}
+	if !o.permits(good, "token", "api.example.com:443", now) {
+		t.Fatal("it permits nothing")
+	}
+	if o.permits(good, "other", "api.example.com:443", now) || o.permits(good, "token", "other.example.com:443", now) {
+		t.Error("it permits another secret, or another host")
+	}
+	for name, change := range map[string]func(*approvals.Grant){
+		"another agent":       func(g *approvals.Grant) { g.Principal.Client = "b" },
+		"another server":      func(g *approvals.Grant) { g.Server = "other" },
+		"another definition":  func(g *approvals.Grant) { g.Spec = "sha256:2" },
+		"another session":     func(g *approvals.Grant) { g.Scope, g.Session = approvals.ScopeSession, "s2" },
+		"a time that is over": func(g *approvals.Grant) { g.Scope, g.Until = approvals.ScopeUntil, now.Add(-time.Second) },
+		"revoked":             func(g *approvals.Grant) { g.Revoked = now },
+		"about a host":        func(g *approvals.Grant) { g.Arguments = g.Arguments[1:] },
+	} {
+		g := good
+		change(&g)
+		if o.permits(g, "token", "api.example.com:443", now) {
+			t.Errorf("%s: it is permitted", name)
+		}
+	}
 }
 
 func TestToolsOfASecret(t *testing.T) {
