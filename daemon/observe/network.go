@@ -47,8 +47,8 @@ func (p *Proposal) network(hosts []Thing) {
 // reached puts one host where it was reached by.
 func (p *Proposal) reached(next *sandbox.Allowlist, old sandbox.Allowlist, e sandbox.Endpoint, t Thing) {
 	reach, _ := old.Permits(e.Host, e.Port)
-	verb, why := Add, happened("reached", t)
-	secret := p.secretTo(e)
+	var verb Verb
+	why, secret := happened("reached", t), p.secretTo(e)
 	switch {
 	case secret != "" && !slices.Contains(old.Endpoints, e) && reach != sandbox.PrivateNet:
 		verb, why = Keep, why+"; by the secret "+secret
