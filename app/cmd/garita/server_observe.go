@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -56,7 +57,8 @@ func (c *cli) observeServer(ctx context.Context, server string, o serverObserve)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour) // Ctrl-C has ended the watching, not the command
+	signal.Reset(os.Interrupt) // one Ctrl-C has ended the watching; the next ends the command
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
 	defer cancel()
 	if len(o.mounts) > 0 {
 		if seen, err = c.chooseMounts(ctx, server, o.mounts); err != nil {
