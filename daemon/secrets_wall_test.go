@@ -211,6 +211,7 @@ const (
 	tokenV2  = "ghp_V41u3number2bbbbbbbbbbbbbbbbbbbbbbbb"
 	limited  = "limited-value-that-nobody-has"
 	password = "passw0rd-that-the-server-holds-itself"
+	asked    = "asked-about-value-that-nobody-has"
 )
 
 // TestASecretIsUsedAndNeverHeld: the granted host has the value, and nobody else, wherever one looks; what
@@ -220,8 +221,13 @@ func TestASecretIsUsedAndNeverHeld(t *testing.T) {
 	w.purse.set("token", tokenV1, time.Time{})
 	w.purse.set("limited", limited, time.Time{})
 	w.purse.set("db", password, time.Time{})
+	w.purse.set("asked", asked, time.Time{})
+	about := toward("asked", "ASKED", "X-Limited")
+	about.Ask = true
 	grants := []sandbox.SecretGrant{
-		{Secret: "db", Mode: sandbox.SecretEnv, Env: "DB_PASSWORD"}, toward("limited", "LIMITED", "X-Limited", "get_send"), toward("token", "TOKEN", "Authorization"),
+		about,
+		{Secret: "db", Mode: sandbox.SecretEnv, Env: "DB_PASSWORD"},
+		toward("limited", "LIMITED", "X-Limited", "get_send"), toward("token", "TOKEN", "Authorization"),
 	}
 	c := w.attach(w.sender(grants...))
 	const api, other = `{"url":"https://api.example.test/"}`, `{"url":"https://other.example.test/","strange":true}`
@@ -263,8 +269,14 @@ func TestASecretIsUsedAndNeverHeld(t *testing.T) {
 			t.Errorf("another tool: %q, %s", got, answer)
 		}
 	})
+	t.Run("asked about, and permitted", func(t *testing.T) {
+		answer := c.tool("get_other", `{"url":"https://api.example.test/","env":"ASKED","header":"x-limited"}`)
+		if got := w.last(); !strings.Contains(got, asked) {
+			t.Errorf("got %q, %s", got, answer)
+		}
+	})
 	t.Run("report_K05", func(t *testing.T) {
-		for _, value := range []string{tokenV1, limited, password} {
+		for _, value := range []string{tokenV1, limited, asked, password} {
 			if where := w.holders(t, value); len(where) > 0 {
 				t.Errorf("%s is in %v", value, where)
 			}
@@ -283,7 +295,7 @@ func TestASecretIsUsedAndNeverHeld(t *testing.T) {
 		before := len(w.got)
 		go func() { answered <- c.tool("get_late", `{"url":"https://api.example.test/","ms":1500}`) }()
 		w.underWay(t, "get_late")
-		w.sender(grants[0], grants[1], toward("token", "TOKEN", "X-Nothing")) // the host stays granted, for another place
+		w.sender(grants[0], grants[1], grants[2], toward("token", "TOKEN", "X-Nothing")) // the host stays granted, for another place
 		w.secretsChanged(t.Context(), "token")
 		answer := <-answered
 		if got := w.last(); len(w.got) > before && got != "api.example.test Bearer "+mark+" " {
@@ -306,7 +318,7 @@ func TestASecretIsUsedAndNeverHeld(t *testing.T) {
 		}
 	})
 	t.Run("who holds a value is ended when it is taken back", func(t *testing.T) {
-		w.sender(grants[1:]...)
+		w.sender(grants[0], grants[2], grants[3])
 		if ended := w.secretsChanged(t.Context(), "db"); ended != 1 || len(w.supervisor.Instances("sender")) != 0 {
 			t.Errorf("%d were ended, %d are left", ended, len(w.supervisor.Instances("sender")))
 		}
@@ -326,6 +338,7 @@ func (w *walled) uses(t *testing.T) {
 		"token 1 placeholder api.example.test:443 calls:1 claude":   true,
 		"token 2 placeholder api.example.test:443 calls:1 claude":   true,
 		"limited 1 placeholder api.example.test:443 calls:1 claude": true,
+		"asked 1 placeholder api.example.test:443 calls:1 claude":   true,
 	}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("uses: %s", diff)
