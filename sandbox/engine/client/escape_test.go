@@ -84,7 +84,9 @@ func (x *prison) allowed(name string, arguments map[string]any) string {
 	return text
 }
 
-func TestEscapeByReading(t *testing.T) {
+func TestEscapeByReading(t *testing.T) { t.Run("attack_H41", escapeByReading) }
+
+func escapeByReading(t *testing.T) {
 	outside := realDir(t)
 	t.Setenv("GARITA_TEST_PRECIOUS", precious)
 	x := imprison(t, nil)
@@ -381,7 +383,9 @@ func TestEscapeByStaying(t *testing.T) {
 }
 
 // A bomb is stopped where the limit is in force, and the engine goes on in any case.
-func TestEscapeByUsingUp(t *testing.T) {
+func TestEscapeByUsingUp(t *testing.T) { t.Run("attack_H45", escapeByUsingUp) }
+
+func escapeByUsingUp(t *testing.T) {
 	x := imprison(t, func(l *sandbox.Launch) { l.Limits = sandbox.Limits{PIDs: 64, Memory: 256 << 20} })
 	inForce := map[string]bool{}
 	for _, l := range x.i.Info().Limits {

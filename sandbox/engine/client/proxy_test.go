@@ -74,15 +74,8 @@ func (p *inspector) connect(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n")
 	host, _, _ := net.SplitHostPort(r.Host)
 	inside := tls.Server(conn, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.leaf(host) }}) //nolint:gosec // of a test
-	in := bufio.NewReader(inside)
-	for {
-		req, err := http.ReadRequest(in)
-		if err != nil {
-			return
-		}
-		body := "hello from " + req.Host
-		_, _ = io.WriteString(inside, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"+body)
-		return
+	if req, err := http.ReadRequest(bufio.NewReader(inside)); err == nil {
+		_, _ = io.WriteString(inside, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello from "+req.Host)
 	}
 }
 
