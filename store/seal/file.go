@@ -24,7 +24,7 @@ const (
 	maxFile = 16 << 10
 )
 
-// ErrPassphrase: the file does not open with it.
+// ErrPassphrase says that the file does not open with it.
 var ErrPassphrase = errors.New("the passphrase is wrong")
 
 // keyFile is a key in a file, encrypted by a passphrase: `age -d` opens it, too.

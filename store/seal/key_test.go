@@ -80,7 +80,7 @@ func TestAKeyIsNotPrinted(t *testing.T) {
 			out.Write(b)
 		}
 	}
-	for _, form := range []string{raw, encoded, fmt.Sprintf("%x", raw), fmt.Sprintf("%X", raw), strings.Trim(fmt.Sprint([]byte(raw)), "[]")} {
+	for _, form := range []string{raw, encoded, fmt.Sprintf("%x", raw), fmt.Sprintf("%X", raw), strings.Trim(fmt.Sprintf("%d", []byte(raw)), "[]")} {
 		if strings.Contains(out.String(), form) {
 			t.Errorf("it is printed as %q", form)
 		}
