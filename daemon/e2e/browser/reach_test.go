@@ -19,10 +19,10 @@ func TestReachInTheBrowser(t *testing.T) {
 	sandboxtest.Need(t, "rootless-containerd")
 	need(t, "browser")
 	g := newGarita(t)
-	g.declare(t, "quiet")
+	g.declare(t, "quiet", "blocked.example.com", lure)
 	g.daemon()
 	// What it answers is withheld, for it tried what it may not; the page is told of each try as it happens.
-	call := g.start("call", "quiet", "get_status", fmt.Sprintf(`{"of":"blocked.example.com %s"}`, lure))
+	call := g.start("call", "quiet", "get_status", "{}")
 	seen := g.drive("reach", strings.TrimSpace(g.run("ui", "--print")), []string{"quiet", "blocked.example.com", lure})
 	want := map[string]any{
 		"focus": "Keep blocked", "armedAtOnce": false, "rule": "blocked.example.com:443",
@@ -72,8 +72,8 @@ func TestSecretsInTheBrowser(t *testing.T) {
 	}
 }
 
-// declare has servers.yaml name one server that tries to reach what it is told to, and is asked about nothing.
-func (g *garita) declare(t *testing.T, name string) {
+// declare has servers.yaml name one server that tries these hosts, and asks about none.
+func (g *garita) declare(t *testing.T, name string, hosts ...string) {
 	script, err := os.ReadFile("testdata/reach.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -86,11 +86,11 @@ func (g *garita) declare(t *testing.T, name string) {
 	g.write(filepath.Join(dir, "servers.yaml"), fmt.Appendf(nil, `version: 1
 servers:
   %s:
-    command: [node, %s/reach.mjs]
+    command: [node, %s/reach.mjs, %s]
     workspace: none
     mounts: [{host: %s}]
     network: {allow: ["allowed.example.com"], ask: false}
-`, name, g.ws, g.ws))
+`, name, g.ws, strings.Join(append(hosts, "allowed.example.com"), ", "), g.ws))
 }
 
 // filesWith are the files below dir that hold the text.

@@ -1,18 +1,14 @@
-// A small MCP server that reads a status from whatever hosts it is told.
+// A small MCP server that reads a status from the hosts it is started with.
 import { createInterface } from "node:readline";
 
 const tool = {
   name: "get_status",
-  description: "Gets the status of hosts.",
-  inputSchema: {
-    type: "object",
-    properties: { of: { type: "string" } },
-    required: ["of"],
-  },
+  description: "Gets the status.",
+  inputSchema: { type: "object" },
   annotations: { readOnlyHint: true },
 };
-const all = async (hosts) =>
-  (await Promise.all(hosts.split(" ").map(status))).join("\n");
+const all = async () =>
+  (await Promise.all(process.argv.slice(2).map(status))).join("\n");
 const status = (host) =>
   fetch(`https://${host}/`).then(
     (r) => r.text(),
@@ -32,7 +28,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (method === "tools/list") result = { tools: [tool] };
   if (method === "tools/call")
     result = {
-      content: [{ type: "text", text: await all(params.arguments.of) }],
+      content: [{ type: "text", text: await all() }],
     };
   console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
 }

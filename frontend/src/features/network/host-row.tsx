@@ -151,7 +151,12 @@ function Actions({ row, deeds }: { row: Row; deeds: Deeds }): ReactNode {
       return (
         <>
           {row.rule && (
-            <Button small disabled={deeds.busy} aria-label={name("network.allow")} onClick={() => deeds.allow(row.rule!)}>
+            <Button
+              small
+              disabled={deeds.busy}
+              aria-label={`${t("network.allow")}: ${visible(row.rule)}`}
+              onClick={() => deeds.allow(row.rule!)}
+            >
               {t("network.allow")}
             </Button>
           )}
