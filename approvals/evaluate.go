@@ -32,7 +32,7 @@ const (
 	RuleDoubt     = "default rule 12 (what an agent does after a result that reads like instructions asks)"
 	RuleInput     = "default rule 13 (answers to a question the server is not known to have asked ask)"
 	RuleNoPolicy  = "default rule 11 (with no policy that can be read, reads ask too)"
-	RuleObserved  = "default rule 13 (of a server that is observed, everything asks)"
+	RuleObserved  = "default rule 14 (of a server that is observed, everything asks)"
 )
 
 // Evaluate decides c. What cannot be allowed at all is refused first; then the person's policy
