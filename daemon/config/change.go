@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/containerd/errdefs"
 
@@ -56,7 +57,7 @@ func byName(list []sandbox.Server) map[sandbox.ServerName]sandbox.Server {
 // Put adds servers to servers.yaml, or replaces those of the same name, all or none. A file that
 // does not parse is not touched (FailedPrecondition).
 func (s *Store) Put(servers ...sandbox.Server) error {
-	return s.change(func(file string, data []byte) ([]byte, error) {
+	return s.change(func(file string, data []byte, _ []sandbox.Server) ([]byte, error) {
 		for _, srv := range servers {
 			var err error
 			if data, err = putServer(file, data, srv); err != nil {
@@ -67,12 +68,28 @@ func (s *Store) Put(servers ...sandbox.Server) error {
 	})
 }
 
+// Update changes one server as servers.yaml declares it when no other change is under way, so that none
+// is lost: edit gets it, and must not call the Store. What edit returns is returned, and nothing is
+// changed then. NotFound if there is no such server, FailedPrecondition for a file that does not parse.
+func (s *Store) Update(name sandbox.ServerName, edit func(*sandbox.Server) error) error {
+	return s.change(func(file string, data []byte, now []sandbox.Server) ([]byte, error) {
+		i := slices.IndexFunc(now, func(srv sandbox.Server) bool { return srv.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("change server %s: it is not in servers.yaml: %w", name, errdefs.ErrNotFound)
+		}
+		if err := edit(&now[i]); err != nil {
+			return nil, err
+		}
+		return putServer(file, data, now[i])
+	})
+}
+
 // Remove takes a server out of servers.yaml and its lock entry with it. NotFound if there is none.
 func (s *Store) Remove(name sandbox.ServerName) error {
 	if _, ok := s.Server(name); !ok {
 		return fmt.Errorf("remove server %s: %w", name, errdefs.ErrNotFound)
 	}
-	err := s.change(func(file string, data []byte) ([]byte, error) { return dropServer(file, data, name) })
+	err := s.change(func(file string, data []byte, _ []sandbox.Server) ([]byte, error) { return dropServer(file, data, name) })
 	if err != nil {
 		return err
 	}
@@ -83,8 +100,8 @@ func (s *Store) Remove(name sandbox.ServerName) error {
 	})
 }
 
-// change edits servers.yaml as it is on disk now and puts the outcome in force.
-func (s *Store) change(edit func(file string, data []byte) ([]byte, error)) error {
+// change edits servers.yaml as it is on disk now, which declares now, and puts the outcome in force.
+func (s *Store) change(edit func(file string, data []byte, now []sandbox.Server) ([]byte, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	file := s.paths.ServersFile()
@@ -92,10 +109,11 @@ func (s *Store) change(edit func(file string, data []byte) ([]byte, error)) erro
 	if err != nil {
 		return err
 	}
-	if _, err := ParseServers(file, old, s.paths.Guard()); err != nil {
+	now, err := ParseServers(file, old, s.paths.Guard())
+	if err != nil {
 		return fmt.Errorf("change servers.yaml: mend it first: %w: %w", err, errdefs.ErrFailedPrecondition)
 	}
-	data, err := edit(file, old)
+	data, err := edit(file, old, now)
 	if err != nil {
 		return err
 	}

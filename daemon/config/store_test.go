@@ -246,3 +246,41 @@ func TestPinsAreKept(t *testing.T) {
 		t.Error("a broken lock is taken for one that says nothing")
 	}
 }
+
+// TestUpdatesOfOneServerAreNotLost: each begins with what the last one has left, in the file, too.
+func TestUpdatesOfOneServerAreNotLost(t *testing.T) {
+	p := testPaths(t)
+	s := open(t, p)
+	if err := s.Put(one); err != nil {
+		t.Fatal(err)
+	}
+	const many = 10
+	done := make(chan error, many)
+	for range many {
+		go func() {
+			done <- s.Update("one", func(now *sandbox.Server) error {
+				now.Source.Command = append(now.Source.Command, "word")
+				return nil
+			})
+		}()
+	}
+	for range many {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv, _ := s.Server("one")
+	if got := len(srv.Source.Command) + len(srv.Source.Args); got != 2+many {
+		t.Errorf("of %d changes %d are left", many, got-2)
+	}
+	refuse := func(now *sandbox.Server) error {
+		now.Source.Command = nil
+		return errdefs.ErrInvalidArgument
+	}
+	if err := s.Update("one", refuse); !errdefs.IsInvalidArgument(err) || !cmp.Equal(open(t, p).Servers(), []sandbox.Server{srv}) {
+		t.Errorf("a change that was refused is made: %v", err)
+	}
+	if err := s.Update("two", refuse); !errdefs.IsNotFound(err) {
+		t.Errorf("got %v", err)
+	}
+}
