@@ -92,8 +92,7 @@ func (d *Daemon) ChangeNetwork(ctx context.Context, peer httpapi.Peer, server st
 	if err := d.mayDecide(ctx, peer, fmt.Sprintf("change what %s may reach", server)); err != nil {
 		return api.Network{}, err
 	}
-	s.Spec.Network, err = changed(s.Spec.Network, c)
-	if err != nil {
+	if _, err = changed(s.Spec.Network, c); err != nil {
 		return api.Network{}, fmt.Errorf("change what %s may reach: %w: %w", server, err, errdefs.ErrInvalidArgument)
 	}
 	e := event(networkChanged, approvals.Principal{UID: d.uid}, map[string]any{"host": c.Host, "allow": c.Allow, "by": deciderOf(peer)})
@@ -101,7 +100,12 @@ func (d *Daemon) ChangeNetwork(ctx context.Context, peer httpapi.Peer, server st
 	if _, err := d.db.AppendDurable(ctx, e); err != nil {
 		return api.Network{}, fmt.Errorf("record it: %w: %w", err, errdefs.ErrUnavailable)
 	}
-	if err := d.config.Put(s); err != nil {
+	err = d.config.Update(s.Name, func(now *sandbox.Server) (err error) {
+		now.Spec.Network, err = changed(now.Spec.Network, c)
+		s = *now
+		return err
+	})
+	if err != nil {
 		return api.Network{}, err
 	}
 	if !c.Allow {

@@ -349,13 +349,21 @@ func (d *Daemon) AcceptObservation(ctx context.Context, peer httpapi.Peer, name 
 	things, facts := o.log.Things(), observe.Facts{Mounts: slices.Clone(o.mounts)}
 	d.observed.mu.Unlock()
 	least, next := d.least(s, things, facts)
+	other := fmt.Errorf("accept what was observed of %s: this is not what was shown last; look at it again: %w", name, errdefs.ErrInvalidArgument)
 	if a.Binding == "" || a.Binding != least.Binding {
-		return api.Observation{}, fmt.Errorf("accept what was observed of %s: this is not what was shown last; look at it again: %w", name, errdefs.ErrInvalidArgument)
+		return api.Observation{}, other
 	}
 	if err := d.recordObserved(ctx, observeAccepted, s.Name, map[string]any{"before": least.Before, "after": least.After, "by": by}); err != nil {
 		return api.Observation{}, err
 	}
-	if err := d.config.Put(next); err != nil {
+	err = d.config.Update(s.Name, func(now *sandbox.Server) error {
+		if config.Block(*now) != least.Before { // it was changed meanwhile
+			return other
+		}
+		*now = next
+		return nil
+	})
+	if err != nil {
 		return api.Observation{}, err
 	}
 	d.observed.forget(s.Name)

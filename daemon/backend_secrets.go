@@ -283,6 +283,28 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 	if err := d.mayDecide(ctx, peer, fmt.Sprintf("grant the secret %s to %s", name, s.Name)); err != nil {
 		return api.Secret{}, err
 	}
+	grant, err := checkGrant(name, g, &s)
+	if err != nil {
+		return api.Secret{}, err
+	}
+	if err := d.recordGrant(ctx, store.SecretGranted, peer, s.Name, name, grantWords(s.Name, grant)); err != nil {
+		return api.Secret{}, err
+	}
+	err = d.config.Update(s.Name, func(now *sandbox.Server) error {
+		grant, err := checkGrant(name, g, now) // something else may have been changed meanwhile
+		now.Spec.Secrets = append(without(now.Spec.Secrets, name), grant)
+		return err
+	})
+	if err != nil {
+		return api.Secret{}, err
+	}
+	d.noteSecret(ctx, name)
+	d.events.Publish("server", string(s.Name), nil)
+	return d.secret(ctx, name)
+}
+
+// checkGrant is a grant as it would be declared; InvalidArgument for one that s cannot have.
+func checkGrant(name string, g api.SecretGrant, s *sandbox.Server) (sandbox.SecretGrant, error) {
 	grant, err := grantFrom(name, g)
 	if err == nil {
 		grant, err = config.CheckSecret(grant, s.Spec)
@@ -291,19 +313,9 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 		err = errors.New("until: that has passed")
 	}
 	if err != nil {
-		return api.Secret{}, fmt.Errorf("grant %s to %s: %w: %w", name, s.Name, err, errdefs.ErrInvalidArgument)
+		return grant, fmt.Errorf("grant %s to %s: %w: %w", name, s.Name, err, errdefs.ErrInvalidArgument)
 	}
-	if err := d.recordGrant(ctx, store.SecretGranted, peer, s.Name, name, grantWords(s.Name, grant)); err != nil {
-		return api.Secret{}, err
-	}
-	s.Spec.Secrets = append(without(s.Spec.Secrets, name), grant)
-	slices.SortFunc(s.Spec.Secrets, func(a, b sandbox.SecretGrant) int { return strings.Compare(a.Secret, b.Secret) })
-	if err := d.config.Put(s); err != nil {
-		return api.Secret{}, err
-	}
-	d.noteSecret(ctx, name)
-	d.events.Publish("server", string(s.Name), nil)
-	return d.secret(ctx, name)
+	return grant, nil
 }
 
 // grantFrom is a grant as a person gives it: a placeholder where no mode is named, and a file below
@@ -378,8 +390,11 @@ func (d *Daemon) revokeSecret(ctx context.Context, peer httpapi.Peer, s sandbox.
 	if err := d.recordGrant(ctx, store.SecretRevoked, peer, s.Name, name, ""); err != nil {
 		return err
 	}
-	s.Spec.Secrets = without(s.Spec.Secrets, name)
-	if err := d.config.Put(s); err != nil {
+	err := d.config.Update(s.Name, func(now *sandbox.Server) error {
+		now.Spec.Secrets = without(now.Spec.Secrets, name)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	d.events.Publish("server", string(s.Name), nil)

@@ -125,11 +125,22 @@ func (s *secrets) Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Laun
 	if err != nil {
 		return nil, fmt.Errorf("give %s its secrets: %w", srv.Name, err)
 	}
-	if err := s.recordHanded(ctx, h); err != nil {
+	s.keep(h)
+	if err := s.handing(ctx, h); err != nil {
+		clear(frame)
+		s.forget(h.id)
 		return nil, err
 	}
-	s.keep(h)
 	return frame, nil
+}
+
+// handing says whether what was read, which may have taken a while, may still be handed over, and records
+// that it is.
+func (s *secrets) handing(ctx context.Context, h *holding) error {
+	if err := s.settle(ctx, h.id); err != nil {
+		return err
+	}
+	return s.recordHanded(ctx, h)
 }
 
 // disguise makes a sentinel for each placeholder.
@@ -286,7 +297,10 @@ func earlier(a, b time.Time) time.Time {
 
 // recordHanded records each secret whose value a server is about to be given.
 func (s *secrets) recordHanded(ctx context.Context, h *holding) error {
-	for _, g := range h.given {
+	s.mu.Lock()
+	all := slices.Clone(h.given)
+	s.mu.Unlock()
+	for _, g := range all {
 		if !g.grant.Weaker() {
 			continue
 		}
@@ -376,8 +390,11 @@ func (s *secrets) renew(ctx context.Context, h *holding, g *given, grants []sand
 		return g.drop("the secret " + g.grant.Secret + " was taken from it")
 	}
 	now := grants[i]
+	if g.grant.Weaker() {
+		g.grant.Until = now.Until
+	}
 	ref, err := s.vault.Secret(ctx, now.Secret)
-	if err != nil || ref.Expired(time.Now()) {
+	if err != nil || ref.Expired(time.Now()) || g.grant.Weaker() && g.ref.Expired(time.Now()) {
 		return g.drop("the secret " + now.Secret + " is not there any more")
 	}
 	if now.Mode != g.grant.Mode || now.Env != g.grant.Env || now.File != g.grant.File || g.sentinel != "" && !covered(now.Hosts, g.grant.Hosts) {

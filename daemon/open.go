@@ -38,7 +38,7 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 			return nil, err
 		}
 		if err := d.secretsSettled(ctx, id); err != nil {
-			return nil, errors.Join(err, i.Stop(context.WithoutCancel(ctx)))
+			return nil, errors.Join(err, i.Kill(context.WithoutCancel(ctx)))
 		}
 		last.Store(i)
 		if err := d.recordStart(ctx, o, i.Now().Info); err != nil {

@@ -275,12 +275,18 @@ func (s *secrets) renewSandbox(id approvals.SessionID) error {
 	return s.d.supervisor.StopOne(ctx, old.id)
 }
 
-// settled says why a sandbox that has just been started must not be used; nil when it may.
-func (s *secrets) settled(id sandbox.InstanceID) error {
+// settle brings what a sandbox was given to what is true now. An error says that it must not be used.
+func (s *secrets) settle(ctx context.Context, id sandbox.InstanceID) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	h := s.of(id)
+	if h == nil {
+		return nil
+	}
+	s.review(context.WithoutCancel(ctx), h, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[id]
-	if h != nil && slices.ContainsFunc(h.given, func(g given) bool { return g.dropped && g.grant.Weaker() }) {
+	if slices.ContainsFunc(h.given, func(g given) bool { return g.dropped && g.grant.Weaker() }) {
 		return fmt.Errorf("start %s: %w: %w", h.server.Name, errGone, errdefs.ErrUnavailable)
 	}
 	return nil

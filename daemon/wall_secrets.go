@@ -46,8 +46,11 @@ func (d *Daemon) reach(s sandbox.Server) sandbox.Allowlist { return s.Spec.Reach
 // secretsSettled brings a sandbox that has just been started to what has changed meanwhile; an error says
 // that it must not be used.
 func (d *Daemon) secretsSettled(ctx context.Context, id sandbox.InstanceID) error {
+	if err := d.secrets.settle(ctx, id); err != nil {
+		return err
+	}
 	if o := d.ways.of(id); o != nil {
 		o.swap(ctx)
 	}
-	return d.secrets.settled(id)
+	return nil
 }
