@@ -14,7 +14,15 @@ import (
 // planOf is what a request would declare: a client's servers, or the one it names itself.
 func (d *Daemon) planOf(ctx context.Context, r api.ImportRequest) (clientconfig.Plan, error) {
 	if r.Add == nil {
-		return d.importer.Plan(ctx, r.From, d.config.Servers())
+		stored, err := d.db.Secrets(ctx)
+		if err != nil {
+			return clientconfig.Plan{}, err
+		}
+		there := clientconfig.Known{Servers: d.config.Servers()}
+		for _, ref := range stored {
+			there.Secrets = append(there.Secrets, ref.Name)
+		}
+		return d.importer.Plan(ctx, r.From, there)
 	}
 	name, err := sandbox.ParseServerName(r.Add.Name)
 	if err != nil {

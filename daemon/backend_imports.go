@@ -52,6 +52,22 @@ func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequ
 	return out, nil
 }
 
+// newSecrets refuses names that a secret, or a grant, has got since the plan was made: nothing that is there
+// is replaced, and no settings file is given what it names.
+func (d *Daemon) newSecrets(ctx context.Context, all []clientconfig.Secret) error {
+	granted := d.secretGrants()
+	for _, s := range all {
+		_, err := d.db.Secret(ctx, s.Name)
+		switch {
+		case err == nil || len(granted[s.Name]) > 0:
+			return fmt.Errorf("there is a secret %s meanwhile; import again", s.Name)
+		case !errdefs.IsNotFound(err):
+			return fmt.Errorf("whether there is a secret %s cannot be told: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
 func names(servers []sandbox.Server) []sandbox.ServerName {
 	out := make([]sandbox.ServerName, 0, len(servers))
 	for _, s := range servers {

@@ -497,6 +497,10 @@ func (s *secrets) nextEnd() (next time.Time) {
 // declared. Where that cannot be done the entry stays as it is. With dry nothing is stored.
 func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *clientconfig.Plan, dry bool) error {
 	for _, e := range slices.Clone(plan.Entries) {
+		if err := d.newSecrets(ctx, e.Secrets); err != nil {
+			plan.Skip(e.Name, err.Error())
+			continue
+		}
 		for _, s := range e.Secrets {
 			if s.Value.IsZero() {
 				continue // a person gives it

@@ -29,7 +29,7 @@ func (im *Importer) Command(name sandbox.ServerName, argv []string, dir string) 
 	if dir != "" {
 		file = filepath.Join(dir, ".mcp.json") // relative paths then mean what they mean in a project
 	}
-	p, err := NewPlan(data, file, "", nil, im.host)
+	p, err := NewPlan(data, file, "", Known{}, im.host)
 	switch {
 	case err != nil:
 		return Entry{}, fmt.Errorf("read the command: %w", err)

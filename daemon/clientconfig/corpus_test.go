@@ -89,7 +89,7 @@ func TestEverySample(t *testing.T) {
 				name = filepath.Base(file)
 			}
 			says, refused := refusedWhole[name]
-			p, err := NewPlan(data, "/home/ana/"+name, "c", nil, fakeHost("/home/ana", nil))
+			p, err := NewPlan(data, "/home/ana/"+name, "c", Known{}, fakeHost("/home/ana", nil))
 			if readErr := readable(file); readErr != nil {
 				err = readErr
 			}

@@ -56,9 +56,9 @@ func look(path string) Seen {
 }
 
 // Plan reads the settings of a client by its name, or a file by its absolute path, and says what
-// importing it would mean. Nothing is changed. existing are the servers declared already. Errors:
+// importing it would mean. Nothing is changed. Errors:
 // NotFound, or InvalidArgument with line and column.
-func (im *Importer) Plan(ctx context.Context, from string, existing []sandbox.Server) (Plan, error) {
+func (im *Importer) Plan(ctx context.Context, from string, known Known) (Plan, error) {
 	named, client, err := im.resolve(from)
 	if err != nil {
 		return Plan{}, err
@@ -70,7 +70,7 @@ func (im *Importer) Plan(ctx context.Context, from string, existing []sandbox.Se
 	if err != nil {
 		return Plan{}, fmt.Errorf("import %s: %w", named, notFound(err))
 	}
-	p, err := im.planWhole(ctx, file, client, existing)
+	p, err := im.planWhole(ctx, file, client, known)
 	if err != nil {
 		return p, fmt.Errorf("import %w", err)
 	}
@@ -82,13 +82,13 @@ func (im *Importer) Plan(ctx context.Context, from string, existing []sandbox.Se
 }
 
 // planWhole reads a file again, a few times, when it ends in the middle: its owner may be writing.
-func (im *Importer) planWhole(ctx context.Context, file, client string, existing []sandbox.Server) (Plan, error) {
+func (im *Importer) planWhole(ctx context.Context, file, client string, known Known) (Plan, error) {
 	for try := 0; ; try++ {
 		data, info, err := readAt(file)
 		if err != nil {
 			return Plan{}, notFound(err)
 		}
-		p, err := NewPlan(data, file, client, existing, im.host)
+		p, err := NewPlan(data, file, client, known, im.host)
 		if sys, ok := info.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
 			p.Notices = append(p.Notices, "The file has other names (hard links); rewiring changes it under this one only.")
 		}

@@ -56,7 +56,7 @@ func (b *bench) read() string {
 
 func (b *bench) plan(from string) Plan {
 	b.t.Helper()
-	p, err := b.Plan(b.t.Context(), from, nil)
+	p, err := b.Plan(b.t.Context(), from, Known{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestImportedIsDeclared(t *testing.T) {
 	}
 	var n int
 	for _, data := range samples {
-		p, err := NewPlan(data, "/srv/claude.json", "c", store.Servers(), fakeHost("/home/ana", map[string]Kind{"/srv/w": Dir}))
+		p, err := NewPlan(data, "/srv/claude.json", "c", Known{Servers: store.Servers()}, fakeHost("/home/ana", map[string]Kind{"/srv/w": Dir}))
 		if err != nil {
 			continue
 		}
@@ -345,7 +345,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		"/x/config.toml":                errdefs.IsNotImplemented,
 		"/dev/zero":                     func(err error) bool { return err != nil },
 	} {
-		if _, err := b.Plan(t.Context(), name, nil); !want(err) {
+		if _, err := b.Plan(t.Context(), name, Known{}); !want(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -377,7 +377,7 @@ func TestHalfWrittenFileIsReadAgain(t *testing.T) {
 		<-time.After(300 * time.Millisecond)
 		done <- os.WriteFile(b.file, full, 0o640)
 	}()
-	p, err := b.Plan(t.Context(), b.file, nil)
+	p, err := b.Plan(t.Context(), b.file, Known{})
 	if err != nil || len(p.Entries) != 2 {
 		t.Errorf("%d entries, %v; want the whole file's 2", len(p.Entries), err)
 	}
@@ -385,7 +385,7 @@ func TestHalfWrittenFileIsReadAgain(t *testing.T) {
 		t.Error(err)
 	}
 	b.write(string(part))
-	if _, err := b.Plan(t.Context(), b.file, nil); !errdefs.IsInvalidArgument(err) || !strings.Contains(err.Error(), "line ") {
+	if _, err := b.Plan(t.Context(), b.file, Known{}); !errdefs.IsInvalidArgument(err) || !strings.Contains(err.Error(), "line ") {
 		t.Errorf("a file that stays half: %v", err)
 	}
 	if !bytes.Equal([]byte(b.read()), part) {

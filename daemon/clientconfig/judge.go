@@ -12,9 +12,11 @@ import (
 
 // judge makes servers of entries, for one file on one machine.
 type judge struct {
-	host   Host
-	scope  scope
-	client string
+	host     Host
+	scope    scope
+	client   string
+	taken    map[string]bool       // names that no new secret may have
+	declared []sandbox.SecretGrant // of the server that an entry is already
 }
 
 // draft is a server in the making. Each step may give up with a reason, a sentence's end.
@@ -48,7 +50,6 @@ func (j judge) entry(e entry, name sandbox.ServerName) Entry {
 		}
 	}
 	d.remarks()
-	d.saySecrets(name)
 	out.Secrets = d.moved
 	out.Server, out.Grants, out.Warnings = d.server(name), d.grants(), d.warnings
 	out.Command = blanked(d.command)

@@ -91,6 +91,27 @@ func secretNameFor(server sandbox.ServerName, variable string) string {
 	return name
 }
 
+// grantOf is leave to use what is in a variable: the leave that its server has already, or leave for a new
+// secret. That is never one that is there: a settings file would else reach for another server's secret by
+// its name, or replace it.
+func (d *draft) grantOf(server sandbox.ServerName, variable string) sandbox.SecretGrant {
+	i := slices.IndexFunc(d.j.declared, func(g sandbox.SecretGrant) bool { return g.Env == variable })
+	if i >= 0 {
+		return d.j.declared[i]
+	}
+	first := secretNameFor(server, variable)
+	name := first
+	for n := 2; d.taken(name); n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		name = first[:min(len(first), 64-len(suffix))] + suffix
+	}
+	return d.e.grant(name, variable)
+}
+
+func (d *draft) taken(name string) bool {
+	return d.j.taken[name] || slices.ContainsFunc(d.moved, func(s Secret) bool { return s.Name == name })
+}
+
 // move takes the secrets out of the variables. A reference without a value becomes one that is missing,
 // where it is one.
 func (d *draft) move(name sandbox.ServerName) string {
@@ -100,12 +121,13 @@ func (d *draft) move(name sandbox.ServerName) string {
 			left = append(left, v)
 			continue
 		}
-		s := Secret{Name: secretNameFor(name, v.name), Variable: v.name}
+		g := d.grantOf(name, v.name)
+		s := Secret{Name: g.Secret, Variable: v.name}
 		if value, missing := d.j.scope.expand(v.value); len(missing) == 0 {
 			s.Value = store.NewSecretValue([]byte(value))
 		}
 		d.moved = append(d.moved, s)
-		d.granted = append(d.granted, d.e.grant(s.Name, v.name))
+		d.granted = append(d.granted, g)
 	}
 	d.e.env = left
 	slices.SortFunc(d.granted, func(a, b sandbox.SecretGrant) int { return cmp.Compare(a.Secret, b.Secret) })
@@ -127,17 +149,20 @@ func (j judge) movable(v variable) bool {
 	return !harmless.MatchString(value) && (secretName(v.name) || secretValue(value))
 }
 
-// saySecrets tells what becomes of the secrets.
-func (d *draft) saySecrets(name sandbox.ServerName) {
-	for _, s := range d.moved {
-		g := d.granted[slices.IndexFunc(d.granted, func(g sandbox.SecretGrant) bool { return g.Secret == s.Name })]
+// saySecrets tells what becomes of the secrets of an entry that is not declared yet.
+func (e *Entry) saySecrets() {
+	warn := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
+	for _, s := range e.Secrets {
 		if s.Value.IsZero() {
-			d.warn("%s refers to a secret that is not here; it is not started before: garita secret set %s", s.Variable, s.Name)
+			warn("%s refers to a secret that is not here; it is not started before: garita secret set %s", s.Variable, s.Name)
 		} else {
-			d.warn("the value of %s becomes the secret %s, sealed; the client's own file holds it until its entry is repointed, and so does the backup until you delete it", s.Variable, s.Name)
+			warn("the value of %s becomes the secret %s, sealed; the client's own file holds it until its entry is repointed, and so does the backup until you delete it", s.Variable, s.Name)
 		}
-		if g.Weaker() {
-			d.warn("the server holds the value of %s itself, which is weaker, for nothing is known of where it is sent; to narrow it: garita secret grant %s %s --env %s --host HOST", s.Name, s.Name, name, s.Variable)
+		if usual := secretNameFor(e.Server.Name, s.Variable); usual != s.Name {
+			warn("the name %s is taken by another secret, which stays as it is and is not given to this server", usual)
+		}
+		if slices.ContainsFunc(e.Server.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Secret == s.Name && g.Weaker() }) {
+			warn("the server holds the value of %s itself, which is weaker, for nothing is known of where it is sent; to narrow it: garita secret grant %s %s --env %s --host HOST", s.Name, s.Name, e.Server.Name, s.Variable)
 		}
 	}
 }
@@ -168,14 +193,16 @@ func (p *Plan) Skip(name, why string) {
 	}
 }
 
-// keep drops what an entry would move where its server is declared already, and says what that lacks.
+// keep leaves the declaration of an entry's server as it is: nothing is moved. It says what that lacks.
 func (e *Entry) keep(declared sandbox.Server) {
+	e.Server, e.Kept = declared, true
 	for _, s := range e.Secrets {
 		if !slices.ContainsFunc(declared.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Env == s.Variable }) {
 			e.Warnings = append(e.Warnings, fmt.Sprintf("its secret %s is not taken over, for the server is declared without it: garita secret set %s, then garita secret grant %s %s", s.Variable, s.Name, s.Name, declared.Name))
 		}
 	}
 	e.Secrets = nil
+	e.Warnings = append(e.Warnings, fmt.Sprintf("a server %s with this command is declared already and stays as it is", declared.Name))
 }
 
 // checkGrants says why the grants of an import could not be declared; nil when they can.

@@ -122,3 +122,102 @@ func TestWhatWeKnowOfVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestNoEntryTakesAnothersSecret: neither a reference nor a value ends at a secret that is there, or that
+// another server waits for, whatever the entry and its variables are called.
+func TestNoEntryTakesAnothersSecret(t *testing.T) {
+	other := sandbox.Server{Name: "github", Source: sandbox.Source{Command: []string{"npx", "official"}}}
+	waits := sandbox.SecretGrant{Secret: "db-password", Mode: sandbox.SecretEnv, Env: "PASSWORD"}
+	for name, tt := range map[string]struct {
+		servers string
+		known   Known
+		want    map[string]string // variables, and the names of their secrets
+		says    string
+	}{
+		"a reference, of a server that gets another name": {
+			`"github":{"command":"npx","args":["evil"],"env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}"}}`,
+			Known{Servers: []sandbox.Server{other}, Secrets: []string{"github-token"}},
+			map[string]string{"GITHUB_TOKEN": "github-" + short(fmt.Sprint("github", []string{"npx", "evil"})) + "-github-token"},
+			"another server is called github",
+		},
+		"a reference, of a server that is new": {
+			`"github":{"command":"npx","args":["evil"],"env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}"}}`,
+			Known{Secrets: []string{"github-token", "github-token-2"}},
+			map[string]string{"GITHUB_TOKEN": "github-token-3"},
+			"the name github-token is taken by another secret",
+		},
+		"a value": {
+			`"github":{"command":"npx","args":["evil"],"env":{"GITHUB_TOKEN":"ghp_hunter2hunter2hunter2"}}`,
+			Known{Secrets: []string{"github-token"}},
+			map[string]string{"GITHUB_TOKEN": "github-token-2"},
+			"the value of GITHUB_TOKEN becomes the secret github-token-2",
+		},
+		"one that another server waits for": {
+			`"db":{"command":"npx","args":["evil"],"env":{"PASSWORD":"hunter2hunter2"}}`,
+			Known{Servers: []sandbox.Server{{Name: "mine", Spec: sandbox.Spec{Secrets: []sandbox.SecretGrant{waits}}}}},
+			map[string]string{"PASSWORD": "db-password-2"},
+			"the name db-password is taken",
+		},
+		"two entries of one file": {
+			`"a":{"command":"npx","args":["x"],"env":{"B_TOKEN":"hunter2hunter2"}},"a-b":{"command":"npx","args":["y"],"env":{"TOKEN":"hunter3hunter3"}}`,
+			Known{},
+			map[string]string{"B_TOKEN": "a-b-token", "TOKEN": "a-b-token-2"},
+			"the name a-b-token is taken",
+		},
+		"two variables of one entry": {
+			`"a":{"command":"npx","args":["x"],"env":{"API_KEY":"hunter2hunter2","API.KEY":"hunter3hunter3"}}`,
+			Known{},
+			map[string]string{"API_KEY": "a-api-key", "API.KEY": "a-api.key"},
+			"",
+		},
+		"two variables that are written alike": {
+			`"a":{"command":"npx","args":["x"],"env":{"API_KEY":"hunter2hunter2","api_key":"hunter3hunter3"}}`,
+			Known{},
+			map[string]string{"API_KEY": "a-api-key", "api_key": "a-api-key-2"},
+			"",
+		},
+		"a long name": {
+			`"a":{"command":"npx","args":["x"],"env":{"` + strings.Repeat("K", 61) + `_TOKEN":"hunter2hunter2"}}`,
+			Known{Secrets: []string{secretNameFor("a", strings.Repeat("K", 61)+"_TOKEN")}},
+			map[string]string{strings.Repeat("K", 61) + "_TOKEN": secretNameFor("a", strings.Repeat("K", 61)+"_TOKEN")[:62] + "-2"},
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := NewPlan([]byte(`{"mcpServers":{`+tt.servers+`}}`), "/home/ana/shop/.mcp.json", "c", tt.known, fakeHost("/home/ana", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, says := map[string]string{}, ""
+			for _, e := range p.Entries {
+				for i, s := range e.Secrets {
+					got[s.Variable] = s.Name
+					if _, err := sandbox.ParseSecretName(s.Name); err != nil || e.Server.Spec.Secrets[i].Secret != s.Name {
+						t.Errorf("%s: %v, and granted: %+v", s.Name, err, e.Server.Spec.Secrets)
+					}
+				}
+				says += strings.Join(append(e.Warnings, e.Skipped), "\n")
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || !strings.Contains(says, tt.says) {
+				t.Errorf("%s\n%s", says, diff)
+			}
+		})
+	}
+}
+
+// TestAnotherTimeTheSame: an entry that is imported already keeps its secret, and has no second one made.
+func TestAnotherTimeTheSame(t *testing.T) {
+	data := []byte(`{"mcpServers":{"s":{"command":"npx","args":["x"],"env":{"API_KEY":"hunter2hunter2"}}}}`)
+	first, err := NewPlan(data, "/f", "c", Known{}, fakeHost("/home/ana", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := NewPlan(data, "/f", "c", Known{Servers: first.Servers(), Secrets: []string{"s-api-key"}}, fakeHost("/home/ana", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := again.Entries[0]
+	if !e.Kept || len(e.Secrets) != 0 || !strings.Contains(fmt.Sprint(e.Grants), "the secret s-api-key itself") || len(e.Warnings) != 1 {
+		t.Errorf("%+v", e)
+	}
+}

@@ -75,10 +75,29 @@ type Host struct {
 	Look  func(path string) Seen
 }
 
+// Known is what was there before a plan, and stays as it is.
+type Known struct {
+	Servers []sandbox.Server // declared
+	Secrets []string         // stored, by their names
+}
+
+// secrets are the names that no new secret may have: of those that are stored, and of those a server waits for.
+func (k Known) secrets() map[string]bool {
+	taken := map[string]bool{}
+	for _, name := range k.Secrets {
+		taken[name] = true
+	}
+	for _, s := range k.Servers {
+		for _, g := range s.Spec.Secrets {
+			taken[g.Secret] = true
+		}
+	}
+	return taken
+}
+
 // NewPlan reads data, the bytes of the settings file at path file, and judges its entries. It is pure but
-// for what host looks at. existing are the servers declared already. Errors are InvalidArgument with line
-// and column; they quote no values.
-func NewPlan(data []byte, file, client string, existing []sandbox.Server, host Host) (Plan, error) {
+// for what host looks at. Errors are InvalidArgument with line and column; they quote no values.
+func NewPlan(data []byte, file, client string, known Known, host Host) (Plan, error) {
 	p := Plan{File: file, Client: client, Sum: digest(data)}
 	d, err := parse(data)
 	if err != nil {
@@ -94,11 +113,15 @@ func NewPlan(data []byte, file, client string, existing []sandbox.Server, host H
 	}
 	p.Notices = d.notices(len(entries))
 	ours := serverNames(names)
-	j := judge{host: host, scope: scope{home: host.Home, project: projectFolder(file, host.Home)}, client: client}
+	j := judge{host: host, scope: scope{home: host.Home, project: projectFolder(file, host.Home)}, client: client, taken: known.secrets()}
+	servers := slices.Clone(known.Servers)
 	for _, e := range entries {
-		out := j.entry(e, ours[e.name])
-		if out.Imported() {
-			settle(&out, existing)
+		out := j.settled(e, ours[e.name], servers)
+		if out.Imported() && !out.Kept {
+			servers = append(servers, out.Server)
+		}
+		for _, s := range out.Secrets {
+			j.taken[s.Name] = true
 		}
 		p.Entries = append(p.Entries, out)
 	}
@@ -128,24 +151,40 @@ func (d *document) notices(entries int) []string {
 	return out
 }
 
-// settle finds whether the server is declared already, and another name for it where its own is
-// taken by something else.
-func settle(e *Entry, existing []sandbox.Server) {
-	for _, s := range existing {
-		if s.Name != e.Server.Name {
-			continue
+// settled judges an entry by the name it gets in the end: its own, or another one where that is taken by
+// something else. What is declared already stays as it is.
+func (j judge) settled(e entry, name sandbox.ServerName, existing []sandbox.Server) Entry {
+	out := j.entry(e, name)
+	if !out.Imported() {
+		return out
+	}
+	free, declared := place(out, existing)
+	if declared != nil {
+		j.declared = declared.Spec.Secrets
+		out = j.entry(e, free)
+		out.keep(*declared)
+		return out
+	}
+	if free != name {
+		out = j.entry(e, free)
+		out.Warnings = append(out.Warnings, fmt.Sprintf("another server is called %s; this one becomes %s", name, free))
+	}
+	out.saySecrets()
+	return out
+}
+
+// place finds the declared server that an entry is, by name and command, or else a name that none has.
+func place(e Entry, existing []sandbox.Server) (free sandbox.ServerName, declared *sandbox.Server) {
+	name := e.Server.Name
+	for {
+		i := slices.IndexFunc(existing, func(s sandbox.Server) bool { return s.Name == name })
+		if i < 0 {
+			return name, nil
 		}
-		if slices.Equal(s.Source.Command, e.Server.Source.Command) {
-			e.Server, e.Kept = s, true
-			e.keep(s)
-			e.Warnings = append(e.Warnings, fmt.Sprintf("a server %s with this command is declared already and stays as it is", s.Name))
-			return
+		if slices.Equal(existing[i].Source.Command, e.Server.Source.Command) {
+			return name, &existing[i]
 		}
-		other := sandbox.ServerName(string(s.Name) + "-" + short(fmt.Sprint(e.Name, e.Server.Source.Command)))
-		e.Warnings = append(e.Warnings, fmt.Sprintf("another server is called %s; this one becomes %s", s.Name, other))
-		e.Server.Name = other
-		settle(e, slices.DeleteFunc(slices.Clone(existing), func(x sandbox.Server) bool { return x.Name == s.Name }))
-		return
+		name = sandbox.ServerName(string(name) + "-" + short(fmt.Sprint(e.Name, e.Server.Source.Command)))
 	}
 }
 

@@ -19,7 +19,7 @@ func plan(t *testing.T, entry string, paths map[string]Kind) Entry {
 
 func planIn(t *testing.T, file, entry string, paths map[string]Kind) Entry {
 	t.Helper()
-	p, err := NewPlan([]byte(`{"mcpServers":{"s":`+entry+`}}`), file, "c", nil, fakeHost("/home/ana", paths))
+	p, err := NewPlan([]byte(`{"mcpServers":{"s":`+entry+`}}`), file, "c", Known{}, fakeHost("/home/ana", paths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestOursIsRecognised(t *testing.T) {
 func TestDeclaredAlready(t *testing.T) {
 	data := []byte(`{"mcpServers":{"s":{"command":"npx","args":["x"]}}}`)
 	mine := sandbox.Server{Name: "s", Source: sandbox.Source{Command: []string{"npx", "x"}}, Spec: sandbox.Spec{Limits: sandbox.Limits{PIDs: 9}}}
-	p, err := NewPlan(data, "/f", "c", []sandbox.Server{mine}, fakeHost("/home/ana", nil))
+	p, err := NewPlan(data, "/f", "c", Known{Servers: []sandbox.Server{mine}}, fakeHost("/home/ana", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestDeclaredAlready(t *testing.T) {
 		t.Errorf("got %+v, want the declaration kept", e)
 	}
 	mine.Source.Command = []string{"other"}
-	p, err = NewPlan(data, "/f", "c", []sandbox.Server{mine}, fakeHost("/home/ana", nil))
+	p, err = NewPlan(data, "/f", "c", Known{Servers: []sandbox.Server{mine}}, fakeHost("/home/ana", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestWholeFileRefused(t *testing.T) {
 		"an odd escape":            {`{"mcpServers":{"a":{"env":{"T":"hunter2\q"}}}}`, "not valid JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewPlan([]byte(tt.data), "/f", "c", nil, fakeHost("/home/ana", nil))
+			_, err := NewPlan([]byte(tt.data), "/f", "c", Known{}, fakeHost("/home/ana", nil))
 			if err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %q", err, tt.says)
 			}
@@ -327,7 +327,7 @@ func crowd(n int) string {
 
 func TestTenMegabytes(t *testing.T) {
 	data := `{"history":["` + strings.Repeat("x", 10<<20) + `"],"mcpServers":{"a":{"command":"npx","args":["x"]}}}`
-	p, err := NewPlan([]byte(data), "/f", "c", nil, fakeHost("/home/ana", nil))
+	p, err := NewPlan([]byte(data), "/f", "c", Known{}, fakeHost("/home/ana", nil))
 	if err != nil || len(p.Servers()) != 1 {
 		t.Errorf("got %d servers, %v", len(p.Servers()), err)
 	}

@@ -56,7 +56,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add([]byte(`{"mcpServers":{"s":{"command":["npx","-p"],"args":["~","=/","../x","--a=~/b"],"cwd":"/srv"}}}`))
 	host := fakeHost("/home/ana", map[string]Kind{"/srv/x/package.json": File, "/home/ana/b": Dir, "/srv/x/s.js": File, "/": Dir})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := NewPlan(data, "/srv/.vscode/mcp.json", "c", nil, host)
+		p, err := NewPlan(data, "/srv/.vscode/mcp.json", "c", Known{}, host)
 		if err != nil {
 			return
 		}
