@@ -87,8 +87,10 @@ func TestImageChanges(t *testing.T) {
 		map[string]string{"entrypoint": `["/s"]`, "env A": "2\u202e", "layer 01": "sha256:b", "layer 02": "sha256:c", "user": ""},
 	)
 	want := []api.PackageChange{
-		{Name: "env A", Before: "1", After: "2⟨U+202E⟩"}, {Name: "env GONE", Before: "x"},
-		{Name: "layer 01", Before: "sha256:a", After: "sha256:b"}, {Name: "layer 02", After: "sha256:c"},
+		{Name: "env A", Before: "1", After: "2⟨U+202E⟩"},
+		{Name: "env GONE", Before: "x"},
+		{Name: "layer 01", Before: "sha256:a", After: "sha256:b"},
+		{Name: "layer 02", After: "sha256:c"},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Error(diff)

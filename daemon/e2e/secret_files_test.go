@@ -98,7 +98,7 @@ func (h *secretHome) must(input string, args ...string) string {
 func (h *secretHome) clean(where string, b []byte) {
 	h.t.Helper()
 	for _, v := range h.values {
-		for _, form := range []string{v, hex.EncodeToString([]byte(v)), base64.StdEncoding.EncodeToString([]byte(v)), fmt.Sprint([]byte(v)), fmt.Sprintf("%q", v)} {
+		for _, form := range []string{v, hex.EncodeToString([]byte(v)), base64.StdEncoding.EncodeToString([]byte(v)), fmt.Sprintf("%v", []byte(v)), fmt.Sprintf("%q", v)} {
 			if bytes.Contains(b, []byte(form)) {
 				h.t.Errorf("%s holds a value", where)
 			}
