@@ -211,7 +211,7 @@ func (s *observations) follow(e *engine, l sandbox.Launch) {
 
 func (s *observations) followed(running *client.Engine, o *observation, id sandbox.InstanceID) {
 	after, counts := int64(0), map[string]int{}
-	redact := func(text string) string { return s.d.redactLineOf(o.server, text) }
+	redact := func(text string) string { return s.d.secrets.redactor(o.server).Log(text) }
 	for {
 		seen, err := running.Sightings(context.Background(), id, after, sightingsWait) // it ends with the engine at the latest
 		if err != nil {

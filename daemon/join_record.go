@@ -98,7 +98,10 @@ func (d *Daemon) noteUnhealthy(s supervisor.Status) {
 // redactLine takes secrets out of a line, whosever it is; redactLineOf out of a server's.
 func redactLine(text string) string { return known.Log(text) }
 
-func (d *Daemon) redactLineOf(server sandbox.ServerName, text string) string {
+func (d *Daemon) redactLineOf(server sandbox.ServerName, text string, cut bool) string {
+	if cut {
+		return d.secrets.redactor(server).LogCut(text)
+	}
 	return d.secrets.redactor(server).Log(text)
 }
 

@@ -9,6 +9,7 @@ type Automaton struct {
 	width int
 	next  []int32   // by state and class
 	ends  [][]int32 // words that end in a state
+	depth []int32   // how much of a word has been read in a state, in bytes
 	sizes []int     // of each word, in bytes
 }
 
@@ -46,7 +47,7 @@ func (a *Automaton) grow() int32 {
 	for range a.width {
 		a.next = append(a.next, -1)
 	}
-	a.ends = append(a.ends, nil)
+	a.ends, a.depth = append(a.ends, nil), append(a.depth, 0)
 	return int32(len(a.ends) - 1)
 }
 
@@ -56,7 +57,7 @@ func (a *Automaton) add(word int32, w []byte) {
 		at := int(s)*a.width + int(a.class[c])
 		if a.next[at] < 0 {
 			n := a.grow()
-			a.next[at] = n
+			a.next[at], a.depth[n] = n, a.depth[s]+1
 		}
 		s = a.next[at]
 	}
@@ -105,3 +106,6 @@ func (a *Automaton) Run(state int32, text []byte, found func(word int32, end int
 
 // Size is how long a word is, in bytes.
 func (a *Automaton) Size(word int32) int { return a.sizes[word] }
+
+// Begun is how much of the text's end, in bytes, is the beginning of a word, in a state: the longest such.
+func (a *Automaton) Begun(state int32) int { return int(a.depth[state]) }

@@ -28,32 +28,66 @@ type exact struct {
 	find    *match.Automaton
 }
 
-func newExact(secrets [][]byte) *exact {
-	x := &exact{}
-	var words [][]byte
-	add := func(secret int, word []byte, encoded bool) {
-		word = canonical(nil, word)
-		known := slices.ContainsFunc(words, func(w []byte) bool { return bytes.Equal(w, word) })
-		if !known && len(word) >= least {
-			words, x.needles = append(words, word), append(x.needles, needle{secret, encoded})
-		}
+// words are the needles of an exact in the making.
+type words struct {
+	needles []needle
+	texts   [][]byte
+	known   map[string]bool
+}
+
+func (w *words) add(secret int, text []byte, encoded bool) {
+	text = canonical(nil, text)
+	if len(text) < least || w.known[string(text)] {
+		return
 	}
+	if w.known == nil {
+		w.known = map[string]bool{}
+	}
+	w.known[string(text)] = true
+	w.texts, w.needles = append(w.texts, text), append(w.needles, needle{secret, encoded})
+}
+
+// exact finds the words; nil when there are none.
+func (w *words) exact() *exact {
+	if len(w.texts) == 0 {
+		return nil
+	}
+	return &exact{w.needles, match.New(w.texts, false)}
+}
+
+func newExact(secrets [][]byte) *exact {
+	var all words
 	for i, s := range secrets {
 		if len(s) < least {
 			continue
 		}
-		add(i, s, false)
+		all.add(i, s, false)
 		for _, piece := range encodings(s) {
 			if len(piece) >= leastEncoded {
-				add(i, piece, true)
+				all.add(i, piece, true)
 			}
 		}
 	}
-	if len(words) == 0 {
-		return nil
+	return all.exact()
+}
+
+// leastLine is the shortest line of a secret of several that is looked for by itself, in bytes.
+const leastLine = 8
+
+// newLines finds the lines of secrets that have several: a log is read line by line. The first and the last
+// of a PEM file are the same in all.
+func newLines(secrets [][]byte) *exact {
+	var all words
+	for i, s := range secrets {
+		lines := bytes.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
+		for _, line := range lines {
+			line = bytes.TrimSpace(line)
+			if len(lines) > 1 && len(line) >= leastLine && !bytes.HasPrefix(line, []byte("-----")) {
+				all.add(i, line, false)
+			}
+		}
 	}
-	x.find = match.New(words, false)
-	return x
+	return all.exact()
 }
 
 // encodings are what stands of a secret in base64, wherever in the coded bytes it begins, and in hex.
@@ -111,8 +145,18 @@ func (x *exact) feed(s *stream, ordinal int, text []byte, found func(ordinal int
 	s.read += len(text)
 }
 
+// begun is the end of a text where that may be the beginning of a secret; text has been fed to s. It is
+// empty for less than the least secret.
+func (x *exact) begun(s *stream) span {
+	n := x.find.Begun(s.state)
+	if n < least {
+		return span{s.read, s.read}
+	}
+	return span{max(0, s.read-n), s.read}
+}
+
 // in is the spans of text that hold a secret, in order, given the hits in its canonical form.
-func (x *exact) in(text []byte, hits []hit) []span {
+func (*exact) in(text []byte, hits []hit) []span {
 	slices.SortFunc(hits, func(a, b hit) int { return a.from - b.from })
 	spans := make([]span, len(hits))
 	for i, h := range hits {

@@ -18,6 +18,14 @@ func (r *Redactor) Log(line string) string {
 	return string(p.text([]byte(line)))
 }
 
+// LogCut is Log for the beginning of a line that was longer: its end is taken out too where a secret may
+// begin there.
+func (r *Redactor) LogCut(line string) string {
+	p := r.pass(wide, len(line))
+	p.wide, p.cut = true, true
+	return string(p.text([]byte(line)))
+}
+
 // Record is Log for a JSON text, a call's arguments say, of which it keeps form and order. A text
 // that is no JSON becomes a JSON string of what is left of it.
 func (r *Redactor) Record(text []byte) []byte {

@@ -71,6 +71,7 @@ const unsure = "not looked at"
 type Redactor struct {
 	secrets []Secret
 	exact   *exact
+	lines   *exact // of secrets that have several, for logs
 }
 
 // New prepares the search for secrets. Those under 4 bytes are not looked for.
@@ -79,7 +80,7 @@ func New(secrets ...Secret) *Redactor {
 	for i, s := range secrets {
 		values[i] = s.Value
 	}
-	return &Redactor{secrets, newExact(values)}
+	return &Redactor{secrets, newExact(values), newLines(values)}
 }
 
 // JSON is v without secrets, and what was found, the most frequent first. v is valid JSON; it comes
@@ -99,6 +100,8 @@ type pass struct {
 	*Redactor
 	rules   func() *rules
 	wide    bool
+	cut     bool   // the text went on
+	begun   []span // where, at the end of a text that was cut, a secret may begin; of its canonical form
 	budget  int
 	hits    map[int][]hit // of granted secrets, by the ordinal of the scalar
 	splices []protocol.Splice
@@ -201,13 +204,26 @@ func (p *pass) replace(s protocol.Scalar, text string) {
 
 // text is a plain text without secrets.
 func (p *pass) text(text []byte) []byte {
-	if p.exact != nil {
-		p.exact.feed(&stream{}, 0, canonical(nil, text), p.hit)
+	p.look(p.exact, text)
+	if p.wide {
+		p.look(p.lines, text)
 	}
 	if changed := p.masked(text, p.hits[0]); changed != nil {
 		return changed
 	}
 	return text
+}
+
+// look finds secrets in a plain text. x may be nil.
+func (p *pass) look(x *exact, text []byte) {
+	if x == nil {
+		return
+	}
+	s := &stream{}
+	x.feed(s, 0, canonical(nil, text), p.hit)
+	if b := x.begun(s); p.cut && b.to > b.from {
+		p.begun = append(p.begun, b)
+	}
 }
 
 // masked is text with its secrets masked, nil when it has none.
@@ -216,6 +232,9 @@ func (p *pass) masked(text []byte, hits []hit) []byte {
 	if hits != nil {
 		p.countHits(hits, false)
 		spans = p.exact.in(text, hits)
+	}
+	if p.begun != nil {
+		spans = append(spans, (unescaper{drop: true}).unmapped(text, p.begun)...)
 	}
 	spans = append(spans, p.tokens(text)...)
 	if p.wide {

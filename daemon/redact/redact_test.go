@@ -249,3 +249,60 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// TestSecretsOfSeveralLinesInALog: it is read line by line.
+func TestSecretsOfSeveralLinesInALog(t *testing.T) {
+	key := "-----BEGIN OPENSSH PRIVATE KEY-----\r\nAAAA-line-one-secret\r\n  BBBB-line-two-secret\r\nshort\r\nCCCC-line-three\r\n-----END OPENSSH PRIVATE KEY-----\r\n"
+	r := New(Secret{Name: "key", Value: []byte(key)}, Secret{Name: "plain", Value: []byte("one-line-of-text")})
+	for name, tt := range map[string]struct{ line, want string }{
+		"the first":            {"AAAA-line-one-secret", Mask},
+		"within a line":        {"read: BBBB-line-two-secret!", "read: " + Mask + "!"},
+		"escaped":              {`{"msg":"AAAA-line\u002done-secret"}`, `{"msg":"` + Mask + `"}`},
+		"too short":            {"short", "short"},
+		"of every PEM file":    {"-----END OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"},
+		"a secret of one line": {"one-line-of-text", Mask},
+		"part of a line":       {"AAAA-line-one", "AAAA-line-one"},
+		"all of it on one line": {
+			strings.ReplaceAll(key, "\r\n", `\n`), Mask,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.Log(tt.line); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	if got, found := r.Text("BBBB-line-two-secret"); len(found) > 0 { // what is no log is read whole
+		t.Errorf("%q, %v", got, found)
+	}
+	var none *Redactor
+	if got := none.LogCut("nothing"); got != "nothing" {
+		t.Error(got)
+	}
+}
+
+// TestALineThatIsCutWithinASecret: what is left of it is a part of a secret.
+func TestALineThatIsCutWithinASecret(t *testing.T) {
+	value := "0123-abcdefghijklmnopqrstuvwxyz\nsecond-line-of-it-all"
+	r := New(Secret{Name: "n", Value: []byte(value)})
+	for name, tt := range map[string]struct{ line, want string }{
+		"its beginning":             {"saw 0123-abcdefg", "saw " + Mask},
+		"escaped":                   {`saw 0123\u002dabcdefg`, "saw " + Mask},
+		"the beginning of a line":   {"saw second-li", "saw " + Mask},
+		"nothing but a piece":       {"0123-abcdefghijklmnop", Mask},
+		"after one that is whole":   {"second-line-of-it-all 0123-abc", Mask + " " + Mask},
+		"its beginning, in hex":     {"saw 303132332d6162", "saw " + Mask},
+		"less than the least":       {"saw 012", "saw 012"},
+		"not at the end":            {"saw 0123-abc, and", "saw 0123-abc, and"},
+		"what is part of no secret": {"saw 1123", "saw 1123"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.LogCut(tt.line); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	if got := r.Log("saw 0123-abcdefg"); got != "saw 0123-abcdefg" {
+		t.Errorf("a line that was not cut: %q", got)
+	}
+}

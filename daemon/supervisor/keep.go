@@ -158,11 +158,11 @@ func (s *Supervisor) watch(i *Instance, release func()) {
 }
 
 // redactor is what takes secrets out of a server's lines; nil leaves them.
-func (s *Supervisor) redactor(name sandbox.ServerName) func(string) string {
+func (s *Supervisor) redactor(name sandbox.ServerName) func(line string, cut bool) string {
 	if s.Redact == nil {
 		return nil
 	}
-	return func(line string) string { return s.Redact(name, line) }
+	return func(line string, cut bool) string { return s.Redact(name, line, cut) }
 }
 
 // note keeps an instance's line, and tells when it turns out to be in a loop.

@@ -71,7 +71,7 @@ type ring struct {
 func newRing(keep int) *ring { return &ring{keep: keep, tokens: lineBurst} }
 
 // drain reads r to its end, so that a server never blocks on a full pipe.
-func drain(from io.Reader, redact func(string) string, line func(text string)) {
+func drain(from io.Reader, redact func(line string, cut bool) string, line func(text string)) {
 	b := bufio.NewReaderSize(from, lineBytes)
 	for {
 		text, err := b.ReadSlice('\n')
@@ -88,9 +88,9 @@ func drain(from io.Reader, redact func(string) string, line func(text string)) {
 }
 
 // clean is a line as it is kept: its secrets taken out before it is cut. redact may be nil.
-func clean(raw []byte, cut bool, redact func(string) string) string {
+func clean(raw []byte, cut bool, redact func(line string, cut bool) string) string {
 	if redact != nil {
-		raw = []byte(redact(string(raw)))
+		raw = []byte(redact(string(raw), cut))
 	}
 	return serverlog.Line(raw, cut)
 }

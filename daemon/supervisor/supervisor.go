@@ -39,8 +39,9 @@ type Options struct {
 	// Unhealthy is told, once for an instance, that it writes the same over and over. It may be nil,
 	// and may not call back.
 	Unhealthy func(Status)
-	// Redact takes the secrets out of a server's line before it is kept anywhere. Nil leaves it as it is.
-	Redact func(server sandbox.ServerName, line string) string
+	// Redact takes the secrets out of a server's line before it is kept anywhere; cut says that the line went
+	// on, so that a secret may begin at its end. Nil leaves it as it is.
+	Redact func(server sandbox.ServerName, line string, cut bool) string
 	// Logs begins an instance's log on disk; nil keeps none.
 	Logs   func(sandbox.ServerName, sandbox.InstanceID) LogSink
 	Logger *slog.Logger

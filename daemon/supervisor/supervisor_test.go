@@ -290,7 +290,7 @@ func TestAServerThatRepeatsItself(t *testing.T) {
 func TestSecretsAreTakenOutBeforeALineIsCut(t *testing.T) {
 	t.Run("report_K07", func(t *testing.T) {
 		const secret = "s3cr3t-of-some-length"
-		redact := func(s string) string { return strings.ReplaceAll(s, secret, "[redacted]") }
+		redact := func(s string, _ bool) string { return strings.ReplaceAll(s, secret, "[redacted]") }
 		at := strings.Repeat("x", 4090) + secret + "\n" + `{"accessToken":"` + secret + `"}` + "\n"
 		var got []string
 		drain(strings.NewReader(at), redact, func(line string) { got = append(got, line) })
@@ -352,5 +352,18 @@ func TestTheStatesOfAnInstance(t *testing.T) {
 		if !cmp.Equal(got, want[from]) {
 			t.Errorf("from %s: %v, want %v", from, got, want[from])
 		}
+	}
+}
+
+// TestALineIsSaidToBeCut: what takes secrets out has to know that one may begin at the end.
+func TestALineIsSaidToBeCut(t *testing.T) {
+	var cuts []bool
+	redact := func(s string, cut bool) string {
+		cuts = append(cuts, cut)
+		return s
+	}
+	drain(strings.NewReader(strings.Repeat("x", lineBytes+1)+"\nshort\nthe last"), redact, func(string) {})
+	if diff := cmp.Diff([]bool{true, false, false}, cuts); diff != "" {
+		t.Error(diff)
 	}
 }
