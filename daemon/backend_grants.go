@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,8 +122,8 @@ func (d *Daemon) RevokeGrant(ctx context.Context, peer httpapi.Peer, id string) 
 	if !peer.Page {
 		by = fmt.Sprintf("cli pid %d", peer.PID)
 	}
-	defer d.ways.refresh(ctx)
-	return named(d.gate.Revoke(ctx, approvals.GrantID(id), by), "grant in force with the ID", id, "garita grants list")
+	err := named(d.gate.Revoke(ctx, approvals.GrantID(id), by), "grant in force with the ID", id, "garita grants list")
+	return errors.Join(err, d.ways.refresh(ctx))
 }
 
 func (d *Daemon) apiApprovals(ctx context.Context, requests []approvals.Request) []api.Approval {

@@ -112,7 +112,9 @@ func (d *Daemon) ChangeNetwork(ctx context.Context, peer httpapi.Peer, server st
 		d.revokeHost(ctx, s.Name, c.Host, deciderOf(peer))
 	}
 	d.ways.settled(s.Name, s.Spec.Network)
-	d.ways.refresh(ctx)
+	if err := d.ways.refresh(ctx); err != nil {
+		return api.Network{}, err
+	}
 	return d.Network(ctx, server)
 }
 

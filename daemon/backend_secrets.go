@@ -160,7 +160,9 @@ func (d *Daemon) SetSecret(ctx context.Context, peer httpapi.Peer, s api.SecretS
 		return api.Secret{}, err
 	}
 	d.vault.forget(name)
-	d.noteSecret(ctx, name)
+	if _, err := d.noteSecret(ctx, name); err != nil {
+		return api.Secret{}, err
+	}
 	return d.secret(ctx, name)
 }
 
@@ -234,20 +236,20 @@ func keeperProblem(err error) error {
 }
 
 // noteSecret puts in force what has become of a secret, and tells watchers. It returns how many
-// sandboxes that has ended.
-func (d *Daemon) noteSecret(ctx context.Context, name string) int {
-	ended := d.secretsChanged(ctx, name)
+// sandboxes that has ended; the error says which were cut off, as the wall could not be told.
+func (d *Daemon) noteSecret(ctx context.Context, name string) (ended int, err error) {
+	ended, err = d.secrets.changed(context.WithoutCancel(ctx), []string{name})
 	d.events.Publish("secret", name, nil)
-	return ended
+	return ended, err
 }
 
 // RemoveSecret implements httpapi.Backend.
-func (d *Daemon) RemoveSecret(ctx context.Context, peer httpapi.Peer, name string) error {
+func (d *Daemon) RemoveSecret(ctx context.Context, peer httpapi.Peer, name string) (err error) {
 	if err := d.mayDecide(ctx, peer, "remove the secret "+name); err != nil {
 		return err
 	}
 	had := d.granted(name)
-	err := d.db.ForgetSecret(ctx, approvals.Principal{UID: peer.UID}, deciderOf(peer), store.SecretRemoved, name)
+	err = d.db.ForgetSecret(ctx, approvals.Principal{UID: peer.UID}, deciderOf(peer), store.SecretRemoved, name)
 	if errdefs.IsNotFound(err) && len(had) > 0 { // it is only wanted
 		err = nil
 	}
@@ -255,7 +257,10 @@ func (d *Daemon) RemoveSecret(ctx context.Context, peer httpapi.Peer, name strin
 		return named(err, "secret named", name, "garita secret list")
 	}
 	d.vault.forget(name)
-	defer d.noteSecret(ctx, name)
+	defer func() {
+		_, cut := d.noteSecret(ctx, name)
+		err = errors.Join(err, cut)
+	}()
 	for _, s := range had {
 		if err := d.revokeSecret(ctx, peer, s, name); err != nil {
 			return err
@@ -298,8 +303,11 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 	if err != nil {
 		return api.Secret{}, err
 	}
-	d.noteSecret(ctx, name)
+	_, err = d.noteSecret(ctx, name)
 	d.events.Publish("server", string(s.Name), nil)
+	if err != nil {
+		return api.Secret{}, err
+	}
 	return d.secret(ctx, name)
 }
 
@@ -382,7 +390,9 @@ func (d *Daemon) RevokeSecret(ctx context.Context, peer httpapi.Peer, name, serv
 	if err := d.revokeSecret(ctx, peer, s, name); err != nil {
 		return api.Secret{}, err
 	}
-	d.noteSecret(ctx, name)
+	if _, err := d.noteSecret(ctx, name); err != nil {
+		return api.Secret{}, err
+	}
 	return d.secret(ctx, name)
 }
 
@@ -425,12 +435,13 @@ func (d *Daemon) RotateSecret(ctx context.Context, peer httpapi.Peer, name strin
 		return api.SecretRotation{}, named(err, "secret named", name, "garita secret list")
 	}
 	d.vault.forget(name)
-	out := api.SecretRotation{Revoked: []string{}, Ended: d.noteSecret(ctx, name)}
+	ended, cut := d.noteSecret(ctx, name)
+	out := api.SecretRotation{Revoked: []string{}, Ended: ended}
 	for _, s := range d.granted(name) {
 		out.Revoked = append(out.Revoked, string(s.Name))
 	}
 	out.Uses, err = d.SecretUses(ctx, name, since) // after the end: what came last is among them
-	return out, err
+	return out, errors.Join(cut, err)
 }
 
 // OpenKeeper implements httpapi.Backend.
@@ -482,7 +493,9 @@ func (d *Daemon) giveUpSealed(ctx context.Context, peer httpapi.Peer) error {
 			if err := d.db.ForgetSecret(ctx, approvals.Principal{UID: peer.UID}, deciderOf(peer), store.SecretRemoved, name); err != nil {
 				return err
 			}
-			d.noteSecret(ctx, name)
+			if _, err := d.noteSecret(ctx, name); err != nil {
+				return err
+			}
 		}
 	}
 	aside, err := d.vault.keeper.PutAside()

@@ -324,10 +324,12 @@ var errGone = errors.New("a secret it was started with was taken back meanwhile"
 // secretsChanged puts in force what is true now of the secrets of that name, or of all: what the wall
 // sends, and whether a server that holds a value itself may go on. It returns how many sandboxes it ended.
 func (d *Daemon) secretsChanged(ctx context.Context, names ...string) (ended int) {
-	return d.secrets.changed(context.WithoutCancel(ctx), names)
+	ended, _ = d.secrets.changed(context.WithoutCancel(ctx), names) // what is wrong is in the log
+	return ended
 }
 
-func (s *secrets) changed(ctx context.Context, names []string) (ended int) {
+// changed is secretsChanged; the error says which sandboxes were cut off, as the wall could not be told.
+func (s *secrets) changed(ctx context.Context, names []string) (ended int, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	s.mu.Lock()
@@ -341,11 +343,19 @@ func (s *secrets) changed(ctx context.Context, names []string) (ended int) {
 		ended++
 		kills.Go(func() { s.kill(ctx, h) })
 	}
-	s.d.ways.refresh(ctx) // hosts to which secrets are sent are reached
-	s.d.ways.swap(ctx)
+	err = errors.Join(s.d.ways.refresh(ctx), s.d.ways.swap(ctx)) // hosts to which secrets are sent are reached
 	kills.Wait()
 	s.look()
-	return ended
+	return ended, err
+}
+
+// outdate has a sandbox started anew before its next call.
+func (s *secrets) outdate(id sandbox.InstanceID, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.held[id]; h != nil && h.stale == "" {
+		h.stale = why
+	}
 }
 
 // review compares what a sandbox has with what it may have; end says that it has to go at once.
@@ -467,7 +477,7 @@ func (s *secrets) run(ctx context.Context) error {
 		timer.Reset(wait)
 		select {
 		case <-timer.C:
-			s.changed(ctx, nil)
+			_, _ = s.changed(ctx, nil) // what is wrong is in the log
 		case <-s.wake:
 		case <-ctx.Done():
 			return nil
@@ -506,6 +516,9 @@ func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *client
 				continue // a person gives it
 			}
 			err := d.vault.keeper.Status(ctx).Err()
+			if err == nil {
+				err = checkValue([]byte(s.Value.Reveal()))
+			}
 			if err == nil && !dry {
 				_, err = d.SetSecret(ctx, peer, api.SecretSet{Name: s.Name, Value: api.Hidden(s.Value.Reveal())})
 			}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -53,8 +54,12 @@ type way struct {
 	told    chan struct{}  // closed when nothing more is told
 	written sync.WaitGroup // for the last of events
 
-	wiring sync.Mutex   // held while a life of the wall is joined to the sandbox; guards wall
-	wall   *client.Wall // that it goes by
+	wiring sync.Mutex // held while a life of the wall is joined to the sandbox; before telling
+
+	// telling is held from when it is looked up what the wall shall know until the wall knows it, so that
+	// it knows the newest. It guards wall.
+	telling sync.Mutex
+	wall    *client.Wall // that it goes by
 
 	mu      sync.Mutex // guards the fields below
 	out     *client.WayOut
@@ -129,6 +134,8 @@ func (o *way) start(start func(network *os.File) (sandbox.Instance, error)) (san
 
 // connect opens the way by one life of the wall. o.wiring is held.
 func (o *way) connect(ctx context.Context, wall *client.Wall) error {
+	o.telling.Lock() // what changes from here on is told to this one
+	defer o.telling.Unlock()
 	o.mu.Lock()
 	names := slices.Clone(o.names)
 	o.mu.Unlock()
@@ -205,7 +212,7 @@ func (w *ways) reconnect(ctx context.Context, running *client.Engine, wall *clie
 func (o *way) rejoin(ctx context.Context, running *client.Engine, wall *client.Wall) error {
 	o.wiring.Lock()
 	defer o.wiring.Unlock()
-	if o.closed() || o.wall == wall {
+	if o.closed() || o.by() == wall {
 		return nil
 	}
 	_ = o.current().Close() // its last words come first: the next wall counts connections anew
@@ -241,14 +248,59 @@ func (w *ways) of(id sandbox.InstanceID) *way {
 	return w.open[id]
 }
 
-// refresh puts the rules in force as they are now; connections that they do not permit end.
-func (w *ways) refresh(ctx context.Context) {
+// by is the life of the wall that the sandbox goes by.
+func (o *way) by() *client.Wall {
+	o.telling.Lock()
+	defer o.telling.Unlock()
+	return o.wall
+}
+
+// refresh puts the rules in force as they are now; connections that they do not permit end. The error
+// says which sandboxes were cut off, as the wall could not be told.
+func (w *ways) refresh(ctx context.Context) error {
+	var errs []error
 	for _, o := range w.all() {
-		if err := o.current().SetRules(ctx, o.rules(), w.d.outside()); err != nil && ctx.Err() == nil {
-			w.d.log.Warn("the wall was not told of a change", "server", o.launch.Server, "err", err)
-		}
+		errs = append(errs, o.refresh(ctx))
 		w.d.events.Publish("network", string(o.launch.Server), nil)
 	}
+	return errors.Join(errs...)
+}
+
+func (o *way) refresh(ctx context.Context) error {
+	return o.tell(ctx, func(ctx context.Context, out *client.WayOut) error {
+		return out.SetRules(ctx, o.rules(), o.all.d.outside())
+	})
+}
+
+const (
+	tellTime = 10 * time.Second // bounds how long the wall may take to take in a change
+	goneTime = time.Second      // bounds how long its end may take to be noticed
+)
+
+// tell tells the wall of something that has changed, also where whoever changed it has gone. Nothing may
+// pass by what was: where the wall cannot be told, the sandbox is cut off, until it is started anew. A
+// wall that is gone has forgotten all, and the next one is told when it comes.
+func (o *way) tell(ctx context.Context, send func(context.Context, *client.WayOut) error) error {
+	o.telling.Lock()
+	defer o.telling.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	defer cancel()
+	out := o.current()
+	err := send(ctx, out)
+	if err == nil || o.closed() {
+		return nil
+	}
+	_ = out.Close()
+	select {
+	case <-o.wall.Done():
+		return nil
+	case <-o.over:
+		return nil
+	case <-time.After(goneTime):
+	}
+	o.all.d.secrets.outdate(o.launch.ID, "its network was cut off")
+	o.all.d.log.Error("a sandbox is cut off: the wall was not told of a change", "server", o.launch.Server, "err", err)
+	return fmt.Errorf("the wall could not be told, so %s's sandbox is cut off from the network until it is started anew: garita server restart %s: %w", o.launch.Server, o.launch.Server, err)
 }
 
 // rules are what is declared now, and what the person has permitted beyond it.

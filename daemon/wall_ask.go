@@ -69,7 +69,7 @@ func (o *way) put(running context.Context, a client.NetworkAsked, q approvals.Qu
 		o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
 	}
 	if d.Allowed() {
-		o.all.refresh(ctx) // it may be remembered
+		_ = o.all.refresh(ctx) // it may be remembered; what is wrong is in the log
 	}
 	o.answer(ctx, a, d.Allowed(), "approved by "+d.By)
 }

@@ -2,10 +2,14 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 )
 
 // expected is whose the sandbox id will be.
@@ -16,29 +20,31 @@ func (w *ways) expected(id sandbox.InstanceID) gateway.Options {
 }
 
 // swap tells the wall which placeholders are in force now; connections on which one was sent that is
-// not any more have ended when it returns.
-func (w *ways) swap(ctx context.Context) {
+// not any more have ended when it returns. The error says which sandboxes were cut off, as the wall could
+// not be told.
+func (w *ways) swap(ctx context.Context) error {
+	var errs []error
 	for _, o := range w.all() {
-		o.swap(ctx)
+		errs = append(errs, o.swap(ctx))
 	}
+	return errors.Join(errs...)
 }
 
-// swap tells the wall of one sandbox's. A wall that is gone has forgotten all, and the next one is told
-// anew.
-func (o *way) swap(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, swapTime)
-	defer cancel()
-	authority, placeholders := o.all.d.secrets.placeholders(o.launch.ID)
-	if authority.Cert == "" {
-		return
-	}
-	if err := o.current().SetSecrets(ctx, placeholders); err != nil && ctx.Err() == nil {
-		o.all.d.log.Warn("the wall was not told of a change of secrets", "server", o.launch.Server, "err", err)
-	}
+// swap tells the wall of one sandbox's.
+func (o *way) swap(ctx context.Context) error {
+	return o.tell(ctx, func(ctx context.Context, out *client.WayOut) error {
+		authority, placeholders := o.all.d.secrets.placeholders(o.launch.ID)
+		if authority.Cert == "" {
+			return nil
+		}
+		err := out.SetSecrets(ctx, placeholders)
+		if errdefs.IsInvalidArgument(err) { // all others are in force, and these are not
+			o.all.d.log.Warn("a secret cannot be sent", "server", o.launch.Server, "err", err)
+			return nil
+		}
+		return err
+	})
 }
-
-// swapTime bounds how long the wall may take.
-const swapTime = 10 * time.Second
 
 // reach is what a server may reach as it is declared now.
 func (d *Daemon) reach(s sandbox.Server) sandbox.Allowlist { return s.Spec.Reach(time.Now()) }
@@ -50,7 +56,7 @@ func (d *Daemon) secretsSettled(ctx context.Context, id sandbox.InstanceID) erro
 		return err
 	}
 	if o := d.ways.of(id); o != nil {
-		o.swap(ctx)
+		return errors.Join(o.refresh(ctx), o.swap(ctx))
 	}
 	return nil
 }
