@@ -46,7 +46,8 @@ func (o *Outlet) readable(l *live, resp *http.Response) error {
 	case !o.looksInto(l, set):
 		return nil
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		replaceHeaders(resp.Header, set.Values()) // they do not pass a ResponseWriter
+		replaceHeaders(resp.Header, o.valuesEver()) // they do not pass a ResponseWriter
+		resp.Status = ""                            // nor does the reason phrase
 		return nil
 	case resp.Body == nil, resp.Body == http.NoBody:
 		return nil
@@ -86,23 +87,31 @@ func (u *unzipped) Read(b []byte) (int, error) {
 // Close closes the body.
 func (u *unzipped) Close() error { return u.body.Close() }
 
-// patience is how long a few bytes that could be the beginning of a value are held when no more come.
-const patience = 50 * time.Millisecond
+const (
+	// patience is how long what is held waits for more, and longest how long it waits while more comes again
+	// and again.
+	patience = 50 * time.Millisecond
+	longest  = 4 * patience
+)
 
 // looked is an answer in which values are replaced by sentinels: in headers, body and trailers, and in
-// the frames of a WebSocket.
+// the frames of a WebSocket. What comes last is held, and let go of after a moment of silence, whatever it
+// is: see scan.Filter.
 type looked struct {
 	http.ResponseWriter
 	scanner *scan.Scanner
+	part    func(name string) // is told of a large part of a value, and ends the connection
 
 	mu     sync.Mutex // guards the fields below, and the writing
 	filter *scan.Filter
 	timer  *time.Timer
+	since  time.Time // something has been held
+	latest time.Time // something has come
 	over   bool
 }
 
-func newLooked(w http.ResponseWriter, s *scan.Scanner) *looked {
-	l := &looked{ResponseWriter: w, scanner: s}
+func newLooked(w http.ResponseWriter, s *scan.Scanner, part func(name string)) *looked {
+	l := &looked{ResponseWriter: w, scanner: s, part: part}
 	l.filter = scan.NewFilter(s, func(b []byte) error {
 		_, err := w.Write(b)
 		return err
@@ -135,32 +144,55 @@ func replaceHeaders(h http.Header, s *scan.Scanner) {
 	}
 }
 
-// Write sends what is sure to be in no value.
+// Write sends what has come, but the last of it.
 func (l *looked) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.filter.Write(b); err != nil {
+	held := l.filter.Held()
+	if err := l.told(l.filter.Write(b)); err != nil {
 		return 0, err
 	}
+	if l.latest = time.Now(); !held {
+		l.since = l.latest
+	}
 	if l.filter.Held() {
-		l.wait()
+		l.wait(min(patience, longest-l.latest.Sub(l.since)))
 	}
 	return len(b), nil
 }
 
-// wait begins the time after which a few held bytes are sent. l.mu is held.
-func (l *looked) wait() {
+// told tells of a large part of a value, if err is about one.
+func (l *looked) told(err error) error {
+	if name, ok := scan.IsPart(err); ok {
+		l.part(name)
+	}
+	return err
+}
+
+// wait begins the time after which what is held is sent. l.mu is held.
+func (l *looked) wait(d time.Duration) {
 	if l.timer != nil {
-		l.timer.Reset(patience)
+		l.timer.Reset(d)
 		return
 	}
-	l.timer = time.AfterFunc(patience, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if !l.over && l.filter.Release() == nil {
-			_ = http.NewResponseController(l.ResponseWriter).Flush()
-		}
-	})
+	l.timer = time.AfterFunc(d, l.release)
+}
+
+// release sends what is held. A large part of a value may go on still while more comes.
+func (l *looked) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	if silent := time.Since(l.latest); l.filter.Large() && silent < patience {
+		l.wait(patience - silent)
+		return
+	}
+	if l.told(l.filter.Release()) == nil {
+		l.since = time.Now()
+		_ = http.NewResponseController(l.ResponseWriter).Flush()
+	}
 }
 
 // FlushError sends what has been written, for http.ResponseController.
@@ -177,7 +209,7 @@ func (l *looked) finish() {
 	if l.over = true; l.timer != nil {
 		l.timer.Stop()
 	}
-	_ = l.filter.Close()
+	_ = l.told(l.filter.Close())
 	replaceHeaders(l.Header(), l.scanner)
 }
 
@@ -197,22 +229,27 @@ func (l *looked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_, err := conn.Write(b)
 		return err
 	})
-	return &framed{conn, frames}, rw, nil
+	return &framed{conn, frames, l.part}, rw, nil
 }
 
 // framed is a connection on which a server's frames are sent.
 type framed struct {
 	net.Conn
 	frames *scan.Frames
+	part   func(name string)
 }
 
 // Write sends frames.
 func (f *framed) Write(b []byte) (int, error) {
-	if err := f.frames.Write(b); err != nil {
-		if errors.Is(err, scan.ErrFrame) {
-			_ = f.Close()
-		}
-		return 0, err
+	err := f.frames.Write(b)
+	if err == nil {
+		return len(b), nil
 	}
-	return len(b), nil
+	if name, ok := scan.IsPart(err); ok {
+		f.part(name)
+	}
+	if errors.Is(err, scan.ErrFrame) {
+		_ = f.Close()
+	}
+	return 0, err
 }

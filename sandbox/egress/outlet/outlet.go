@@ -74,6 +74,7 @@ type Outlet struct {
 	last    uint64                // connection
 	passes  map[subject]time.Time // answers that came when nothing waited any more, and until when they count
 	secrets *swap.Set
+	given   given
 	wanted  map[uint64]chan bool // uses of secrets that wait, and how they are answered
 	uses    uint64
 }
@@ -93,6 +94,7 @@ func New(o Options) *Outlet {
 		out.Secrets = &Secrets{issuer: &authority.Issuer{}}
 	} else {
 		out.secrets = out.Secrets.first
+		out.given.add(out.secrets.All())
 	}
 	if out.Options.Sent == nil {
 		out.Options.Sent = func(int) {}

@@ -16,6 +16,7 @@ import (
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/egress/allow"
 	"github.com/garita-dev/garita/sandbox/egress/authority"
+	"github.com/garita-dev/garita/sandbox/egress/scan"
 	"github.com/garita-dev/garita/sandbox/egress/swap"
 	"github.com/garita-dev/garita/sandbox/egress/wire"
 )
@@ -79,6 +80,60 @@ func (s *Secrets) set(all []wire.Placeholder) (*swap.Set, error) {
 	return set, errors.Join(append(errs, err)...)
 }
 
+// given is what a sandbox's server was ever given; its host may say a value long after it was taken away.
+// The zero one is nothing.
+type given struct {
+	all    []wire.Placeholder // oldest first; each sentinel and value once
+	values *scan.Scanner
+}
+
+// maxGiven bounds given.all. Secrets that commands give change every few minutes.
+const maxGiven = 128
+
+// add adds those of all that are new. Those that are among all stay, whatever else is forgotten.
+func (g *given) add(all []wire.Placeholder) {
+	changed := false
+	for _, p := range all {
+		i := slices.IndexFunc(g.all, func(old wire.Placeholder) bool {
+			return old.Sentinel == p.Sentinel && old.Value.Send() == p.Value.Send()
+		})
+		if changed = changed || i < 0; i >= 0 {
+			g.all = slices.Delete(g.all, i, i+1)
+		}
+		g.all = append(g.all, p)
+	}
+	if !changed {
+		return
+	}
+	g.all = g.all[max(0, len(g.all)-max(maxGiven, len(all))):]
+	var pairs []scan.Pair
+	for _, p := range g.all {
+		pairs = append(pairs, scan.Pair{Find: p.Value.Send(), Put: p.Sentinel, Name: p.Sentinel})
+	}
+	g.values = scan.New(pairs)
+}
+
+// valuesEver finds all values that the server was ever given, and puts sentinels in their place.
+func (o *Outlet) valuesEver() *scan.Scanner {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.given.values
+}
+
+// cameInPart ends l, on which a large part of the value for a sentinel came back, and not the rest: what
+// is guessed cannot be told from what is said.
+func (o *Outlet) cameInPart(l *live, sentinel string) {
+	o.mu.Lock()
+	i := slices.IndexFunc(o.given.all, func(p wire.Placeholder) bool { return p.Sentinel == sentinel })
+	var p wire.Placeholder
+	if i >= 0 {
+		p = o.given.all[i]
+	}
+	o.mu.Unlock()
+	o.stayed(l, swap.Stay{Placeholder: &p, Place: sandbox.SecretPlace{In: swap.InAnswer}, Why: "A part of its value came back without the rest; the connection was ended."})
+	l.end("a part of the secret " + p.Secret + " came back on it")
+}
+
 // carried is a value that was sent on a connection.
 type carried struct {
 	*wire.Placeholder
@@ -100,6 +155,7 @@ func (o *Outlet) SetSecrets(all []wire.Placeholder) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.secrets = set
+	o.given.add(set.All())
 	for _, l := range o.live {
 		o.endIfRevoked(l)
 	}

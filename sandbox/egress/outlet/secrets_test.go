@@ -435,14 +435,16 @@ func TestWhatComesBackIsLookedInto(t *testing.T) {
 	})
 }
 
-func TestEventsComeAtOnce(t *testing.T) {
+func TestEventsComeSoon(t *testing.T) {
 	versions(t, func(t *testing.T, h2 bool) {
 		next := make(chan string)
 		w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for text := range next {
-				_, _ = io.WriteString(w, text)
-				_ = http.NewResponseController(w).Flush()
+				for part := range strings.SplitSeq(text, "|") {
+					_, _ = io.WriteString(w, part)
+					_ = http.NewResponseController(w).Flush()
+				}
 			}
 		}))
 		s := newSecretly(t, w, grant())
@@ -471,8 +473,7 @@ func TestEventsComeAtOnce(t *testing.T) {
 			}
 		}
 		expect("data: first\n")
-		next <- "data: " + value[:10]
-		next <- value[10:] + "\n\n"
+		next <- "data: " + value[:16] + "|" + value[16:] + "\n\n"
 		expect("data: " + sentinel + "\n")
 		next <- "data: gh" // the beginning of a value is let go of, after a moment
 		if b, err := lines.Peek(8); err != nil || string(b) != "data: gh" {

@@ -26,7 +26,7 @@ func (o *Outlet) swapping(l *live, next http.Handler) http.Handler {
 		}
 		if o.looksInto(l, set) {
 			askForPlain(r)
-			looked := newLooked(w, set.Values())
+			looked := newLooked(w, o.valuesEver(), func(name string) { o.cameInPart(l, name) })
 			defer looked.finish()
 			w = looked
 		}

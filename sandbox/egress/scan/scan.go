@@ -27,7 +27,9 @@ type Pair struct {
 type Scanner struct {
 	patterns []pattern
 	begins   *[1 << 16]bool // whether two bytes can begin any of them, by the first times 256 and the second
-	spare    int            // how many bytes of a text may pass before it is known to be none
+	starts   [256]bool      // whether a character, as it is, begins any of them
+	hold     int            // how many bytes a part of a text can take that may pass
+	longest  int            // how many bytes a text can take
 }
 
 // pattern is one text in one alphabet. put is as long as text.
@@ -37,42 +39,72 @@ type pattern struct {
 	fold      func(byte) byte       // what two bytes have in common that mean the same
 	like      func(c, as byte) byte // c, in the manner of as
 	wraps     bool                  // line ends may stand between any two characters
+	most      int                   // how many of its first characters may pass alone
 }
 
 // New makes a Scanner. Texts of less than MinLength bytes would be found everywhere, and are not looked for.
 func New(pairs []Pair) *Scanner {
-	s := &Scanner{spare: maxSpare}
+	s := &Scanner{}
 	for _, p := range pairs {
 		if len(p.Find) < MinLength {
 			continue
 		}
-		put := fit(p.Put, len(p.Find))
-		s.add(pattern{text: p.Find, put: put, name: p.Name, fold: same, like: always})
-		s.spare = min(s.spare, len(p.Find)/4)
+		put, public := fit(p.Put, len(p.Find)), public(p.Find, p.Put)
+		s.add(pattern{text: p.Find, put: put, name: p.Name, fold: same, like: always}, public)
 		for offset := range 3 {
-			s.add(pattern{text: inBase64(p.Find, offset), put: inBase64(put, offset), name: p.Name, fold: alphabet, like: always, wraps: true})
+			known := max(0, (offset+public)*8/6-whole(offset))
+			s.add(pattern{text: inBase64(p.Find, offset), put: inBase64(put, offset), name: p.Name, fold: alphabet, like: always, wraps: true}, known)
 		}
-		s.add(pattern{text: hex.EncodeToString([]byte(p.Find)), put: hex.EncodeToString([]byte(put)), name: p.Name, fold: lower, like: inCase})
+		s.add(pattern{text: hex.EncodeToString([]byte(p.Find)), put: hex.EncodeToString([]byte(put)), name: p.Name, fold: lower, like: inCase}, 2*public)
 	}
 	return s
+}
+
+// public is how many of text's first bytes say nothing of it: those that put has, too, and all but the
+// signature of a signed token.
+func public(text, put string) int {
+	n := 0
+	for n < min(len(text), len(put)) && text[n] == put[n] {
+		n++
+	}
+	if strings.HasPrefix(text, "eyJ") && strings.Count(text, ".") == 2 {
+		n = max(n, strings.LastIndexByte(text, '.')+1)
+	}
+	return n
+}
+
+// few is how many characters of a text, beyond what is public of it, may pass without the rest. Nobody
+// guesses more at once, and fewer tell too little of a text to guess at it.
+func few(rest string) int {
+	most := 8
+	if strings.Trim(rest, "0123456789abcdefABCDEF") == "" {
+		most = 12
+	}
+	return min(most, len(rest)/2)
 }
 
 // MinLength is that of the shortest text that can be told from chance, in bytes.
 const MinLength = 6
 
-// maxSpare bounds Scanner.spare, in bytes.
-const maxSpare = 8
-
-func (s *Scanner) add(p pattern) {
+// add adds p, whose first characters say nothing: as many as known.
+func (s *Scanner) add(p pattern, known int) {
+	p.most = known + few(p.text[known:])
+	width := maxWriting
+	if p.wraps {
+		width += maxLineEnd
+	}
+	s.hold = max(s.hold, (p.most+1)*width)
+	s.longest = max(s.longest, (len(p.text)+1)*width)
 	s.patterns = append(s.patterns, p)
 	for c := range 256 {
 		if p.folds(byte(c), p.text[0]) {
+			s.starts[c] = true
 			s.begin(byte(c), p.followers())
 		}
 	}
 	s.begin('%', "0123456789abcdefABCDEF")
-	s.begin('\\', "\\uxnrt\"'/")
-	s.begin('&', "#algq")
+	s.begin('\\', "\\uxnrt\"'/%")
+	s.begin('&', entityBegins)
 }
 
 // folds says whether c, as it is, stands for want.
@@ -113,9 +145,11 @@ func fit(put string, n int) string {
 // stand before it in its first group of three.
 func inBase64(text string, offset int) string {
 	all := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", offset) + text))
-	from := (offset*8 + 5) / 6
-	return all[from : (offset+len(text))*8/6]
+	return all[whole(offset) : (offset+len(text))*8/6]
 }
+
+// whole is how many characters of base64 depend on the first offset bytes.
+func whole(offset int) int { return (offset*8 + 5) / 6 }
 
 func same(c byte) byte { return c }
 
@@ -155,19 +189,34 @@ type match struct {
 // find is the first match in b. Where none is: how many bytes of b are sure to be in none, whatever
 // follows; with last, that is all.
 func (s *Scanner) find(b []byte, last bool) (at int, found match) {
+	at, found, _ = s.look(b, last, false)
+	return at, found
+}
+
+// look is find that stops at a large part, too, where parts is wanted: at more of a text's beginning than
+// may pass, whether the rest may still come or not.
+func (s *Scanner) look(b []byte, last, parts bool) (at int, found match, part part) {
 	if s.Empty() {
-		return len(b), match{}
+		return len(b), match{}, part
 	}
 	for i := s.skip(b, 0); i < len(b); i = s.skip(b, i+1) {
-		m, more := s.at(b[i:], last)
-		if more && !last {
-			return i, match{}
-		}
-		if m.pattern != nil {
-			return i, m
+		m, p := s.at(b[i:], last)
+		switch {
+		case p.more && !last:
+			return i, match{}, p
+		case m.pattern != nil:
+			return i, m, part
+		case p.of != nil && parts:
+			return i, match{}, p
 		}
 	}
-	return len(b), match{}
+	return len(b), match{}, part
+}
+
+// part is the beginning of a text without the rest.
+type part struct {
+	of   *pattern // nil where it is so small that it may pass
+	more bool     // the rest may come
 }
 
 // skip is the next place from i on at which a text can begin.
@@ -181,90 +230,180 @@ func (s *Scanner) skip(b []byte, i int) int {
 	return i
 }
 
-// at is the longest match at the beginning of b. more: b may be only the beginning of a longer one.
-func (s *Scanner) at(b []byte, last bool) (m match, more bool) {
+// at is the longest match at the beginning of b, and the part of another.
+func (s *Scanner) at(b []byte, last bool) (m match, beginning part) {
+	if !s.canStart(b) {
+		return m, beginning
+	}
 	for i := range s.patterns {
 		p := &s.patterns[i]
-		n, whole, ended := p.match(b, last)
-		if whole && n > m.length {
+		n, had, ended := p.match(b, last)
+		switch {
+		case had == len(p.text) && n > m.length:
 			m = match{p, n}
+		case had < len(p.text) && had > p.most:
+			beginning.of = p
 		}
-		more = more || ended
+		beginning.more = beginning.more || ended
 	}
-	return m, more
+	return m, beginning
 }
 
-// match follows p from the beginning of b. ended: b is over, and p could still become whole.
-func (p *pattern) match(b []byte, last bool) (n int, whole, ended bool) {
-	for j := range len(p.text) {
-		if p.wraps && j > 0 {
-			n += lineEnd(b[n:])
-		}
-		if n == len(b) {
-			return n, false, true
-		}
-		used, ok := p.reads(b[n:], p.text[j], last)
-		if used == 0 {
-			return n, false, !ok
-		}
-		n += used
+// canStart says whether the first character of b, as it is or escaped, may begin any text.
+func (s *Scanner) canStart(b []byte) bool {
+	if c := b[0]; s.starts[c] || c != '%' && c != '\\' && c != '&' {
+		return s.starts[c]
 	}
-	return n, true, false
+	var found [maxReadings]reading
+	all, short := readings(b, found[:0])
+	return short || slices.ContainsFunc(all, func(r reading) bool { return s.starts[r.c] })
 }
+
+// match follows p from the beginning of b: n bytes stand for its first had characters. ended: b is over,
+// and p could still become whole.
+func (p *pattern) match(b []byte, last bool) (n, had int, ended bool) {
+	if c := b[0]; c != '%' && c != '\\' && c != '&' && !p.folds(c, p.text[0]) {
+		return 0, 0, false
+	}
+	at := places{n: 1}
+	for j := range len(p.text) {
+		next, short := p.step(b, at, j, last)
+		if short && !last {
+			return at.last(), j, true
+		}
+		if next.n == 0 {
+			return at.last(), j, false
+		}
+		at = next
+	}
+	return at.last(), len(p.text), false
+}
+
+// places are where in a text the next character may stand, for some writings can be read in two ways.
+type places struct {
+	list [maxPlaces]int // ascending
+	n    int
+}
+
+const maxPlaces = 8
+
+func (p *places) add(at int) {
+	if p.n == 0 {
+		p.list[0], p.n = at, 1
+		return
+	}
+	i, there := slices.BinarySearch(p.list[:p.n], at)
+	if !there && p.n < maxPlaces {
+		copy(p.list[i+1:], p.list[i:p.n])
+		p.list[i] = at
+		p.n++
+	}
+}
+
+func (p *places) last() int { return p.list[p.n-1] }
+
+// step is where the character behind the j-th may stand. short: b may be too short to tell.
+func (p *pattern) step(b []byte, at places, j int, last bool) (next places, short bool) {
+	for _, i := range at.list[:at.n] {
+		i += p.between(b[i:], j)
+		if i == len(b) {
+			short = true
+			continue
+		}
+		if c := b[i]; c == '%' || c == '\\' || c == '&' {
+			short = p.escaped(b, i, j, &next) || short
+		}
+		if p.folds(b[i], p.text[j]) {
+			next.add(i + 1)
+		}
+	}
+	return next, short
+}
+
+// escaped adds to next where escapes of the j-th character at i end. short: b may be too short to tell.
+func (p *pattern) escaped(b []byte, i, j int, next *places) (short bool) {
+	var found [maxReadings]reading
+	all, short := readings(b[i:], found[:0])
+	for _, r := range all {
+		if p.fold(r.c) == p.text[j] {
+			next.add(i + r.n)
+		}
+	}
+	return short
+}
+
+// between is what may stand before the j-th character.
+func (p *pattern) between(b []byte, j int) int {
+	if !p.wraps || j == 0 {
+		return 0
+	}
+	return lineEnd(b)
+}
+
+// maxLineEnd bounds what lineEnd takes, in bytes.
+const maxLineEnd = 12
 
 // lineEnd is how many bytes of b end a line, written out or escaped.
 func lineEnd(b []byte) int {
 	n := 0
-	for n < len(b) && n < maxWriting && (b[n] == '\r' || b[n] == '\n') {
+	for n < len(b) && n < maxLineEnd/2 && (b[n] == '\r' || b[n] == '\n') {
 		n++
 	}
-	for len(b) >= n+2 && b[n] == '\\' && (b[n+1] == 'n' || b[n+1] == 'r') && n < maxWriting {
+	for len(b) >= n+2 && b[n] == '\\' && (b[n+1] == 'n' || b[n+1] == 'r') && n+2 <= maxLineEnd {
 		n += 2
 	}
 	return n
 }
 
-// reads says how many bytes at the beginning of b stand for want. 0: none do, or, without ok, b may
-// be too short to tell.
-func (p *pattern) reads(b []byte, want byte, last bool) (used int, ok bool) {
-	c, n, whole := unescape(b)
-	switch {
-	case !whole && !last:
-		return 0, false
-	case n > 0 && p.fold(c) == want:
-		return n, true
-	case p.folds(b[0], want):
-		return 1, true
-	}
-	return 0, true
-}
-
 // rewrite puts p's text in place of m's in b, which are the bytes that matched, in their own writing.
 func (m match) rewrite(b []byte) []byte {
-	p, out, n := m.pattern, make([]byte, 0, m.length), 0
-	for j := range len(p.text) {
-		if p.wraps && j > 0 {
-			k := lineEnd(b[n:])
-			out = append(out, b[n:n+k]...)
-			n += k
-		}
-		used, _ := p.reads(b[n:], p.text[j], true)
-		out = p.writes(out, b[n:n+used], p.put[j])
-		n += used
+	p, out := m.pattern, make([]byte, 0, m.length)
+	ends, from := p.ends(b), 0
+	for j, to := range ends {
+		k := p.between(b[from:], j)
+		out = append(out, b[from:from+k]...)
+		out = p.writes(out, b[from+k:to], p.put[j])
+		from = to
 	}
 	return out
+}
+
+// ends is where each of p's characters ends in b, which is all of them.
+func (p *pattern) ends(b []byte) []int {
+	steps := make([]places, len(p.text)+1)
+	steps[0] = places{n: 1}
+	for j := range len(p.text) {
+		steps[j+1], _ = p.step(b, steps[j], j, true)
+	}
+	ends, to := make([]int, len(p.text)), len(b)
+	for j := len(p.text) - 1; j >= 0; j-- {
+		ends[j] = to
+		to = p.before(b, steps[j], j, to)
+	}
+	return ends
+}
+
+// before is the one of at from which the j-th character ends at to.
+func (p *pattern) before(b []byte, at places, j, to int) int {
+	for _, i := range at.list[:at.n] {
+		next, _ := p.step(b, places{list: [maxPlaces]int{i}, n: 1}, j, true)
+		if slices.Contains(next.list[:next.n], to) {
+			return i
+		}
+	}
+	return 0
 }
 
 // writes appends c as it is written in was, in as many bytes. Where that cannot be, as with an escape
 // of a backslash and one letter, "*" stands for it.
 func (p *pattern) writes(out, was []byte, c byte) []byte {
-	letter := bytes.TrimLeft(was, `\\`)
+	letter := bytes.TrimLeft(was, `\`)
 	switch {
 	case len(was) == 1:
 		return append(out, p.like(c, was[0]))
 	case was[0] == '&':
 		return append(out, numbered(c, was)...)
-	case was[0] == '%', len(letter) == 3, len(letter) == 5:
+	case was[0] == '%' && allHex(was[1:]), len(letter) == 3 && letter[0] == 'x', len(letter) == 5 && letter[0] == 'u':
 		head := len(was) - 2
 		text := hex.EncodeToString([]byte{c})
 		return append(append(out, was[:head]...), inCase(text[0], was[head]), inCase(text[1], was[head+1]))
@@ -279,7 +418,7 @@ func numbered(c byte, was []byte) string {
 	if was[1] == '#' && was[2]|0x20 == 'x' {
 		format, head = "&#x%0*x;", len("&#x;")
 	}
-	if text := fmt.Sprintf(format, len(was)-head, c); len(text) == len(was) {
+	if text := fmt.Sprintf(format, len(was)-head, c); len(text) == len(was) && len(was) <= maxEntity {
 		return text
 	}
 	return strings.Repeat("*", len(was))
@@ -321,6 +460,12 @@ func (s *Scanner) NamesIn(b []byte) []string {
 		}
 		b = b[at+found.length:]
 	}
+}
+
+// Is says whether text is one of the Pairs, in whatever writing, and nothing else.
+func (s *Scanner) Is(text string) bool {
+	at, found := s.find([]byte(text), true)
+	return found.pattern != nil && at == 0 && found.length == len(text)
 }
 
 // Contains says whether text, a name in any case or percent-escaped, holds one of the Pairs.

@@ -35,6 +35,7 @@ type Target struct {
 const (
 	InPath    sandbox.PlaceKind = "path" // of the URL, and the method
 	InTrailer sandbox.PlaceKind = "trailer"
+	InAnswer  sandbox.PlaceKind = "answer" // of the host
 )
 
 // Set is a sandbox's placeholders. It does not change and may be used by many at the same time; the
@@ -67,6 +68,15 @@ func New(all []wire.Placeholder) (*Set, error) {
 	}
 	s.sentinels, s.values = scan.New(sentinels), scan.New(values)
 	return s, errors.Join(errs...)
+}
+
+// All are those of its placeholders that can be used.
+func (s *Set) All() []wire.Placeholder {
+	all := make([]wire.Placeholder, 0, len(s.all))
+	for _, p := range s.all {
+		all = append(all, *p)
+	}
+	return all
 }
 
 // Values finds values, and puts sentinels in their place.
