@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/garita-dev/garita/daemon/redact"
 	"github.com/garita-dev/garita/store"
 	"github.com/garita-dev/garita/store/keyring"
 	"github.com/garita-dev/garita/store/seal"
@@ -18,6 +19,8 @@ import (
 )
 
 const (
+	// leastSecret is the shortest value, in bytes: no shorter one is taken out of what servers say.
+	leastSecret = redact.Least
 	// maxSecret bounds a secret's value, in bytes.
 	maxSecret = 64 << 10
 	// commandGood is how long what a command has given is good for, where the secret does not expire earlier.
@@ -147,6 +150,8 @@ func checkValue(b []byte) error {
 	switch {
 	case len(b) == 0:
 		return fmt.Errorf("it is empty: %w", errdefs.ErrInvalidArgument)
+	case len(b) < leastSecret:
+		return fmt.Errorf("it is shorter than %d bytes, which cannot be told from ordinary text where it has to be taken out: %w", leastSecret, errdefs.ErrInvalidArgument)
 	case len(b) > maxSecret:
 		return fmt.Errorf("it is longer than %d bytes: %w", maxSecret, errdefs.ErrInvalidArgument)
 	case bytes.IndexByte(b, 0) >= 0:

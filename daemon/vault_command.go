@@ -37,13 +37,13 @@ func runForValue(ctx context.Context, argv []string) ([]byte, error) {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
-	out := bytesUpTo{most: maxSecret + 2}
+	out := bytesUpTo{most: maxSecret + 2, full: cancel}
 	cmd.Stdout = &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal to ask at
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	value := withoutNewline(out.Bytes())
+	value := withoutNewline(out.kept)
 	if err == nil {
 		err = checkValue(value)
 	}
@@ -74,17 +74,21 @@ func withoutNewline(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 }
 
-// bytesUpTo keeps what is written to it, and breaks off when that is too much.
+// bytesUpTo keeps what is written to it, and breaks off when that is too much: who writes may not care that
+// nobody reads any more, so it is ended.
 type bytesUpTo struct {
-	bytes.Buffer
+	kept []byte // no bytes.Buffer: io.Copy has one read all there is
 	most int
+	full func()
 	over bool
 }
 
 func (b *bytesUpTo) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
+	if len(b.kept)+len(p) > b.most {
 		b.over = true
+		b.full()
 		return 0, errors.New("too much")
 	}
-	return b.Buffer.Write(p)
+	b.kept = append(b.kept, p...)
+	return len(p), nil
 }

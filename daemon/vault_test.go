@@ -344,7 +344,7 @@ func TestAKeyLostFromTheKeyring(t *testing.T) {
 	if k := h.keeperState(); k.State != "none" || !strings.Contains(k.Why, "not in the keyring any more") || !strings.Contains(k.Next, "--reset") {
 		t.Errorf("lost: %+v", k)
 	}
-	if _, err := h.client.SetSecret(ctx, api.SecretSet{Name: "other", Value: "x"}); problemCode(err) != "precondition" {
+	if _, err := h.client.SetSecret(ctx, api.SecretSet{Name: "other", Value: "another-value"}); problemCode(err) != "precondition" {
 		t.Errorf("set: %v", err)
 	}
 	if len(ring.Entries()) != 0 {
@@ -517,6 +517,8 @@ func TestWhatCannotBeASecretIsRefusedWithoutBeingShown(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	for name, s := range map[string]api.SecretSet{
 		"nothing":           {Name: "a"},
+		"too short":         {Name: "a", Value: "abc"},
+		"a short one made":  {Name: "a", Command: []string{"echo", "abc"}},
 		"both":              {Name: "a", Value: value, Command: []string{"true"}},
 		"too long":          {Name: "a", Value: api.Hidden(strings.Repeat(value, 10_000))},
 		"a zero":            {Name: "a", Value: value + "\x00"},
@@ -527,7 +529,11 @@ func TestWhatCannotBeASecretIsRefusedWithoutBeingShown(t *testing.T) {
 		"no program at all": {Name: "a", Command: []string{""}},
 	} {
 		_, err := h.client.SetSecret(t.Context(), s)
-		if problemCode(err) != "invalid" || strings.Contains(err.Error(), value) {
+		want := "invalid"
+		if len(s.Command) == 2 { // it was run
+			want = "precondition"
+		}
+		if problemCode(err) != want || strings.Contains(err.Error(), value) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

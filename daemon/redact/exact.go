@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// least is the shortest secret that is looked for, in bytes: a shorter one is part of ordinary words.
-	least = 4
+	// Least is the shortest secret that is looked for, in bytes: a shorter one is part of ordinary words.
+	Least = 4
 	// leastEncoded is the shortest piece of base64 or hex that is taken for a part of a secret.
 	leastEncoded = 6
 )
@@ -37,7 +37,7 @@ type words struct {
 
 func (w *words) add(secret int, text []byte, encoded bool) {
 	text = canonical(nil, text)
-	if len(text) < least || w.known[string(text)] {
+	if len(text) < Least || w.known[string(text)] {
 		return
 	}
 	if w.known == nil {
@@ -58,7 +58,7 @@ func (w *words) exact() *exact {
 func newExact(secrets [][]byte) *exact {
 	var all words
 	for i, s := range secrets {
-		if len(s) < least {
+		if len(s) < Least {
 			continue
 		}
 		all.add(i, s, false)
@@ -149,7 +149,7 @@ func (x *exact) feed(s *stream, ordinal int, text []byte, found func(ordinal int
 // empty for less than the least secret.
 func (x *exact) begun(s *stream) span {
 	n := x.find.Begun(s.state)
-	if n < least {
+	if n < Least {
 		return span{s.read, s.read}
 	}
 	return span{max(0, s.read-n), s.read}

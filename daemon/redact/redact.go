@@ -74,7 +74,7 @@ type Redactor struct {
 	lines   *exact // of secrets that have several, for logs
 }
 
-// New prepares the search for secrets. Those under 4 bytes are not looked for.
+// New prepares the search for secrets. Those of fewer than Least bytes are not looked for.
 func New(secrets ...Secret) *Redactor {
 	values := make([][]byte, len(secrets))
 	for i, s := range secrets {
