@@ -181,10 +181,28 @@ func (d *Daemon) checkSet(ctx context.Context, peer httpapi.Peer, ref store.Secr
 	case len(ref.Command) > 0:
 		var tried []byte
 		tried, err = d.vault.run(ctx, ref.Command)
+		if err == nil {
+			err = d.checkLength(ref.Name, tried)
+		}
 		clear(tried)
+	default:
+		err = d.checkLength(ref.Name, value)
 	}
 	if err != nil {
 		return fmt.Errorf("set secret %s: %w", ref.Name, err)
+	}
+	return nil
+}
+
+// checkLength refuses a value that is too short for the placeholders that servers have of it.
+func (d *Daemon) checkLength(name string, value []byte) error {
+	if len(value) >= leastPlaceholder {
+		return nil
+	}
+	for _, s := range d.granted(name) {
+		if slices.ContainsFunc(s.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Secret == name && !g.Weaker() }) {
+			return fmt.Errorf("it is too short for %s: %s: %w", s.Name, whyTooShort, errdefs.ErrInvalidArgument)
+		}
 	}
 	return nil
 }
@@ -289,6 +307,9 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 		return api.Secret{}, err
 	}
 	grant, err := checkGrant(name, g, &s)
+	if err == nil {
+		err = d.secrets.fits(ctx, grant)
+	}
 	if err != nil {
 		return api.Secret{}, err
 	}

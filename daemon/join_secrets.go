@@ -55,6 +55,7 @@ type holding struct {
 	server    sandbox.Server
 	session   gateway.Options // whose sandbox it is
 	authority client.Authority
+	signed    []sandbox.Endpoint // hosts that authority can sign for
 	given     []given
 	calls     map[approvals.CallID]*carrying // under way
 	stale     string                         // why it is to be started anew; "" while it is not
@@ -113,6 +114,9 @@ func (s *secrets) Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Laun
 		ref, value, err := s.vault.Value(ctx, g.Secret)
 		if why := wanting(srv.Name, g, ref, err, time.Now()); why != nil {
 			return nil, why
+		}
+		if tooShort(g, value) {
+			return nil, &notStarted{string(srv.Name), fmt.Sprintf("the secret %s (%s) cannot be used: %s", g.Secret, g.Env+g.File, whyTooShort), "garita secret set " + g.Secret}
 		}
 		h.given = append(h.given, given{grant: g, ref: ref, value: value, read: time.Now()})
 	}
@@ -184,7 +188,7 @@ func (h *holding) equip(l *sandbox.Launch) (frame []byte, err error) {
 		if h.authority, err = client.NewAuthority(hosts); err != nil {
 			return nil, err
 		}
-		l.Trust = h.authority.Cert
+		l.Trust, h.signed = h.authority.Cert, hosts
 	}
 	if len(direct.Env)+len(direct.Files) == 0 {
 		return nil, nil
@@ -196,6 +200,28 @@ func (h *holding) equip(l *sandbox.Launch) (frame []byte, err error) {
 		return nil, fmt.Errorf("they are %d bytes, more than %d: %w", len(body), handoff.MaxFrame, errdefs.ErrInvalidArgument)
 	}
 	return handoff.Frame(handoff.Secret, body), nil
+}
+
+// leastPlaceholder is how long a value must be, in bytes, to have a placeholder.
+const leastPlaceholder = 8
+
+var whyTooShort = fmt.Sprintf("a placeholder and its value need at least %d bytes to be told from other text; with mode env there is no placeholder", leastPlaceholder)
+
+func tooShort(g sandbox.SecretGrant, value store.SecretValue) bool {
+	return !g.Weaker() && len(value.Reveal()) < leastPlaceholder
+}
+
+// fits says why a grant cannot be used with the value as it is; nil where that is not at hand: it shows at
+// the start of the server, too.
+func (s *secrets) fits(ctx context.Context, g sandbox.SecretGrant) error {
+	ref, err := s.vault.Secret(ctx, g.Secret)
+	if err != nil || len(ref.Command) > 0 || g.Weaker() {
+		return nil
+	}
+	if _, value, err := s.vault.Value(ctx, g.Secret); err == nil && tooShort(g, value) {
+		return fmt.Errorf("the value of %s is too short: %s: %w", g.Secret, whyTooShort, errdefs.ErrInvalidArgument)
+	}
+	return nil
 }
 
 // keep remembers what a sandbox has, so that it is taken out of what its server says.
@@ -275,12 +301,13 @@ func (s *secrets) placeholders(id sandbox.InstanceID) (client.Authority, []clien
 	}
 	var all []client.Placeholder
 	for _, g := range h.given {
-		if g.sentinel == "" || g.dropped || !g.grant.InForce(time.Now()) || g.ref.Expired(time.Now()) {
-			continue
+		hosts := slices.DeleteFunc(slices.Clone(g.grant.Hosts), func(e sandbox.Endpoint) bool { return !slices.Contains(h.signed, e) })
+		if g.sentinel == "" || g.dropped || !g.grant.InForce(time.Now()) || g.ref.Expired(time.Now()) || len(hosts) == 0 || tooShort(g.grant, g.value) {
+			continue // what the wall would refuse costs no other its network
 		}
 		all = append(all, client.Placeholder{
 			Secret: g.grant.Secret, Version: g.ref.Version, Sentinel: g.sentinel, Value: client.Hide(g.value.Reveal()),
-			Places: g.grant.Places, Hosts: g.grant.Hosts, Until: earlier(g.grant.Until, g.ref.Expires),
+			Places: g.grant.Places, Hosts: hosts, Until: earlier(g.grant.Until, g.ref.Expires),
 			Consult: g.grant.Ask || len(g.grant.Tools) > 0 || !s.d.observed.since(h.server.Name).IsZero(),
 		})
 	}

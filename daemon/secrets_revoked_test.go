@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/sandbox"
@@ -116,5 +118,53 @@ func TestARevocationIsNotUndone(t *testing.T) {
 		if len(s.Spec.Secrets) != 1 || s.Spec.Secrets[0].Secret != "other" || !slices.Contains(s.Spec.Network.Endpoints, endpoint("api.example.com", 443)) {
 			t.Fatalf("of three changes these are left: %+v, %+v", s.Spec.Secrets, s.Spec.Network)
 		}
+	}
+}
+
+// TestWhatTheWallWouldRefuse is refused where a person says it, and never costs a sandbox its network.
+func TestWhatTheWallWouldRefuse(t *testing.T) {
+	h := newSecretHome(t)
+	peer := httpapi.Peer{UID: h.uid, Page: true}
+	h.purse.set("pin", "4711", time.Time{})
+	h.declare()
+	grant := func(name, header string) error {
+		_, err := h.GrantSecret(t.Context(), peer, name, api.SecretGrant{
+			Server: "search", Env: "X", Hosts: []string{"api.example.com"}, Places: []api.SecretPlace{{In: "header", Name: header}},
+		})
+		return err
+	}
+	for name, err := range map[string]error{
+		"a short value": grant("pin", "Authorization"), "the host": grant("token", "host"), "a range": grant("token", "range"),
+		"the length": grant("token", "Content-Length"),
+	} {
+		if !errdefs.IsInvalidArgument(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	s := h.declare(toward("pin", "X", "Authorization"))
+	if err := h.checkSet(t.Context(), peer, store.SecretRef{Name: "pin"}, []byte("47111")); !errdefs.IsInvalidArgument(err) {
+		t.Errorf("a short value for a placeholder is stored: %v", err)
+	}
+	if _, err := h.secrets.Equip(t.Context(), s, &sandbox.Launch{ID: standInID, Server: s.Name}); !errdefs.IsFailedPrecondition(err) {
+		t.Errorf("a server starts with it: %v", err)
+	}
+
+	h.purse.set("pin", "4711-4711", time.Time{})
+	h.purse.set("token", "value-0001-abcdef", time.Time{})
+	s = h.declare(toward("pin", "X", "Authorization"), toward("token", "Y", "Authorization"))
+	if _, err := h.secrets.Equip(t.Context(), s, &sandbox.Launch{ID: standInID, Server: s.Name}); err != nil {
+		t.Fatal(err)
+	}
+	h.purse.set("pin", "4711", time.Time{})
+	further := toward("token", "Y", "Authorization")
+	further.Hosts = append(further.Hosts, endpoint("new.example.test", 443))
+	h.declare(toward("pin", "X", "Authorization"), further)
+	h.secretsChanged(t.Context())
+	_, all := h.secrets.placeholders(standInID)
+	if len(all) != 1 || !slices.Equal(all[0].Hosts, []sandbox.Endpoint{endpoint("api.example.test", 443)}) {
+		t.Errorf("the next wall is given %+v", all)
+	}
+	if h.secrets.of(standInID).stale == "" {
+		t.Error("the further host waits for ever")
 	}
 }

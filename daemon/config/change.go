@@ -89,7 +89,9 @@ func (s *Store) Remove(name sandbox.ServerName) error {
 	if _, ok := s.Server(name); !ok {
 		return fmt.Errorf("remove server %s: %w", name, errdefs.ErrNotFound)
 	}
-	err := s.change(func(file string, data []byte, _ []sandbox.Server) ([]byte, error) { return dropServer(file, data, name) })
+	err := s.change(func(file string, data []byte, _ []sandbox.Server) ([]byte, error) {
+		return dropServer(file, data, name)
+	})
 	if err != nil {
 		return err
 	}

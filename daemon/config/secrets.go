@@ -208,8 +208,11 @@ func (s declaredSecret) places() (out []sandbox.SecretPlace, err error) {
 // usualPlace is where most secrets are sent.
 var usualPlace = sandbox.SecretPlace{In: sandbox.InHeader, Name: "Authorization"}
 
-// frameHeaders say how a message is to be read; a secret in them would not be one.
-var frameHeaders = []string{"Connection", "Content-Length", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+// frameHeaders say how a message travels and is to be read, or are a proxy's: the wall puts nothing there.
+var frameHeaders = []string{
+	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+	"Proxy-Connection", "Range", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
 
 func badPlace(p sandbox.SecretPlace) string {
 	switch {
