@@ -81,7 +81,7 @@ func strictJSON() huma.Format {
 			return json.MarshalWrite(w, v, jsontext.PreserveRawStrings(true))
 		},
 		Unmarshal: func(data []byte, v any) error {
-			return json.Unmarshal(data, v, json.RejectUnknownMembers(true))
+			return withoutQuote(json.Unmarshal(data, v, json.RejectUnknownMembers(true)))
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/daemon/api"
 )
@@ -126,6 +127,24 @@ func fromModel(e *huma.ErrorModel) *api.Problem {
 		details = append(details, strings.TrimSpace(d.Location+" "+d.Message))
 	}
 	return &api.Problem{Status: e.Status, Code: code, Title: "The request cannot be understood", Detail: strings.Join(details, "; ")}
+}
+
+// withoutQuote is an error of JSON's syntax without the text that it quotes, which may be of a secret; any
+// other error is as it is. Its place is said still.
+func withoutQuote(err error) error {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) || syntax.Err == nil {
+		return err
+	}
+	text := syntax.Err.Error()
+	from, to := strings.IndexAny(text, "'`\""), strings.LastIndexAny(text, "'`\"")
+	if from < 0 {
+		return err
+	}
+	return &jsontext.SyntacticError{
+		ByteOffset: syntax.ByteOffset, JSONPointer: syntax.JSONPointer,
+		Err: errors.New(text[:from] + strings.TrimSpace(text[to+1:])),
+	}
 }
 
 // writeProblem answers with p, where huma is not in between.

@@ -56,6 +56,19 @@ func TestARefusedValueIsNotRepeated(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, got)
 		}
 	}
+	for name, body := range map[string]string{
+		"half a pair":       `{"name":"a","value":"\ud800ZQZQZQ"}`,
+		"a pair of no pair": `{"name":"a","value":"\ud800\uZQZQ"}`,
+		"a bad escape":      `{"name":"a","value":"\uZQZQ"}`,
+		"no such escape":    `{"name":"a","value":"\Z"}`,
+		"no string":         `{"name":"a","value":ZQ}`,
+		"a quote in it":     "{\"name\":\"a\",\"value\":\"\\ud800`'ZQZ\"}",
+	} {
+		status, got := b.do(t, http.MethodPost, "/api/v1/secrets", body, nil)
+		if status < 400 || strings.ContainsAny(got, "ZQ") || !strings.Contains(got, "offset") || !strings.Contains(got, "/value") {
+			t.Errorf("%s: %d %s", name, status, got)
+		}
+	}
 	_, err := d.client.SetSecret(t.Context(), api.SecretSet{Name: "a", Value: "s3cr3t\xff"})
 	if err == nil || strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("what is not UTF-8: %v", err)
