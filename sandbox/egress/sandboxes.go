@@ -83,7 +83,12 @@ func (s *sandboxServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer out.close()
 	report := func(e wire.Event) { out.number(counter, e) }
 	o := outlet.New(outlet.Options{Sandbox: request, Resolver: resolve.New(request.Host), Secrets: secrets, Report: report, Sent: counter.Send, Log: s.log})
-	s.serve(r.Context(), request.ID, o, control, report, out.begin)
+	s.serve(r.Context(), request.ID, o, control, report, func() {
+		out.begin()
+		for _, seen := range secrets.Unusable() {
+			report(wire.Event{Secret: &seen})
+		}
+	})
 	_ = counter.Close() // nothing reports any more
 }
 

@@ -26,13 +26,15 @@ type Secrets struct {
 	issuer *authority.Issuer
 	roots  *x509.CertPool // nil: the system's
 	first  *swap.Set
-	bodies atomic.Int64 // bytes of large bodies that are in memory
+	left   []*swap.UnusableError // out of first
+	bodies atomic.Int64          // bytes of large bodies that are in memory
 }
 
 // maxBodies bounds the bytes of large bodies that are in memory for one sandbox at the same time.
 const maxBodies = 64 << 20
 
-// OpenSecrets reads what a sandbox was given at its start.
+// OpenSecrets reads what a sandbox was given at its start, or is given by another life of the wall. A
+// placeholder that cannot be used is left out, for that is no reason to have no network: see Unusable.
 //
 // Errors: InvalidArgument; no text of it holds a value.
 func OpenSecrets(s wire.Sandbox) (*Secrets, error) {
@@ -44,8 +46,16 @@ func OpenSecrets(s wire.Sandbox) (*Secrets, error) {
 	if secrets.roots, err = rootsWith(s.Host.CA + s.Outside.CA); err != nil {
 		return nil, err
 	}
-	secrets.first, err = secrets.set(s.Placeholders)
-	return secrets, err
+	secrets.first, secrets.left = secrets.set(s.Placeholders)
+	return secrets, nil
+}
+
+// Unusable are reports about what OpenSecrets has left out.
+func (s *Secrets) Unusable() (all []wire.SecretSeen) {
+	for _, e := range s.left {
+		all = append(all, wire.SecretSeen{Secret: e.Secret, Version: e.Version, Why: "The wall cannot use it: " + e.Why + "."})
+	}
+	return all
 }
 
 func rootsWith(pem string) (*x509.CertPool, error) {
@@ -63,21 +73,34 @@ func rootsWith(pem string) (*x509.CertPool, error) {
 }
 
 // set is those placeholders that can be used, for the hosts for which the sandbox believes our
-// certificates. The error is about the others.
-func (s *Secrets) set(all []wire.Placeholder) (*swap.Set, error) {
-	var errs []error
+// certificates, and what is wrong with the others.
+func (s *Secrets) set(all []wire.Placeholder) (set *swap.Set, wrong []*swap.UnusableError) {
 	all = slices.Clone(all)
 	for i, p := range all {
 		all[i].Hosts = slices.DeleteFunc(slices.Clone(p.Hosts), func(e sandbox.Endpoint) bool {
 			covered := s.issuer.Covers(e)
 			if !covered {
-				errs = append(errs, fmt.Errorf("secret %q: the sandbox does not believe Garita's certificate for %s; start it anew: %w", p.Secret, e, errdefs.ErrInvalidArgument))
+				wrong = append(wrong, &swap.UnusableError{Secret: p.Secret, Version: p.Version, Why: fmt.Sprintf("the sandbox does not believe Garita's certificate for %s; start it anew", e)})
 			}
 			return !covered
 		})
 	}
 	set, err := swap.New(all)
-	return set, errors.Join(append(errs, err)...)
+	return set, append(wrong, unusable(err)...)
+}
+
+// unusable are the errors of swap.New.
+func unusable(err error) (all []*swap.UnusableError) {
+	joined, _ := err.(interface{ Unwrap() []error }) //nolint:errorlint // it is what errors.Join makes
+	if joined == nil {
+		return nil
+	}
+	for _, one := range joined.Unwrap() {
+		if e, ok := errors.AsType[*swap.UnusableError](one); ok {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // given is what a sandbox's server was ever given; its host may say a value long after it was taken away.
@@ -151,7 +174,7 @@ func (c carried) stop() {
 //
 // Errors: InvalidArgument for those that cannot be used; all others are in force then.
 func (o *Outlet) SetSecrets(all []wire.Placeholder) error {
-	set, err := o.Secrets.set(all)
+	set, wrong := o.Secrets.set(all)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.secrets = set
@@ -159,7 +182,11 @@ func (o *Outlet) SetSecrets(all []wire.Placeholder) error {
 	for _, l := range o.live {
 		o.endIfRevoked(l)
 	}
-	return err
+	var errs []error
+	for _, e := range wrong {
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
 }
 
 // endIfRevoked ends l if a value was sent on it that may not be sent any more. o.mu is held.

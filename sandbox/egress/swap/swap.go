@@ -50,7 +50,7 @@ type Set struct {
 // New makes a Set of those of all that can be used; the error is about the others. Nothing that cannot
 // be used keeps what can from being, or from being taken away.
 //
-// Errors: InvalidArgument; it says which and why.
+// Errors: UnusableError, joined.
 func New(all []wire.Placeholder) (*Set, error) {
 	s := &Set{bySentinel: map[string]*wire.Placeholder{}}
 	var sentinels, values []scan.Pair
@@ -58,7 +58,7 @@ func New(all []wire.Placeholder) (*Set, error) {
 	for i := range all {
 		p := &all[i]
 		if why := s.unusable(p); why != "" {
-			errs = append(errs, fmt.Errorf("the placeholder for secret %q cannot be used: %s: %w", p.Secret, why, errdefs.ErrInvalidArgument))
+			errs = append(errs, &UnusableError{p.Secret, p.Version, why})
 			continue
 		}
 		s.all = append(s.all, p)
@@ -69,6 +69,20 @@ func New(all []wire.Placeholder) (*Set, error) {
 	s.sentinels, s.values = scan.New(sentinels), scan.New(values)
 	return s, errors.Join(errs...)
 }
+
+// UnusableError is a placeholder that cannot be used, or not toward one of its hosts. It is an InvalidArgument.
+type UnusableError struct {
+	Secret  string
+	Version int64
+	Why     string
+}
+
+func (e *UnusableError) Error() string {
+	return fmt.Sprintf("the placeholder for secret %q cannot be used: %s", e.Secret, e.Why)
+}
+
+// Unwrap is for errdefs.
+func (e *UnusableError) Unwrap() error { return errdefs.ErrInvalidArgument }
 
 // All are those of its placeholders that can be used.
 func (s *Set) All() []wire.Placeholder {
