@@ -23,8 +23,9 @@ type live struct {
 	proxy          *url.URL
 	since          time.Time
 	sent, received atomic.Int64
-	left           func(int)   // told of bytes that leave
-	heard          func(int)   // told of bytes that come in
+	left           func(int) // told of bytes that leave
+	heard          func(int) // told of bytes that come in
+	owed           owed
 	anySize        atomic.Bool // it may send any amount
 	anyText        atomic.Bool // and what looks like credentials
 	greeting       *greeting   // nil where nothing is looked at

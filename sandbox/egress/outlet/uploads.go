@@ -17,37 +17,74 @@ import (
 // conversation, and not an upload. A host that takes an upload says very little meanwhile.
 const answered = 16
 
-// uploads counts, for each host and port, what has been sent there beyond what came back. All of a
+// talk is how many times the limit may be sent beyond what came back, byte for byte, however often it was
+// answered to: who sends a lot and reads a little in between uploads, too.
+const talk = 8
+
+// uploads counts, for each rule's hosts together, what has been sent there beyond what came back. All of a
 // sandbox's connections count together: an upload in pieces is an upload.
 type uploads struct {
-	mu   sync.Mutex // guards more
-	more map[sandbox.Endpoint]int64
+	mu   sync.Mutex // guards more, and each connection's owed
+	more map[string]*balance
 }
 
-// sends adds n bytes to those sent to e and returns what there is beyond the answers.
-func (u *uploads) sends(e sandbox.Endpoint, n int64) int64 {
+// balance is what was sent beyond answers, in bytes.
+type balance struct {
+	asked int64 // answers count many times
+	plain int64 // answers count as they are
+}
+
+// owed is what one connection has sent beyond the answers on it. It is guarded by the uploads' mu.
+type owed struct{ balance }
+
+// sends adds n bytes to those sent by key and returns what there is beyond the answers.
+func (u *uploads) sends(key string, o *owed, n int64) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.more == nil {
-		u.more = map[sandbox.Endpoint]int64{}
+		u.more = map[string]*balance{}
 	}
-	u.more[e] += n
-	return u.more[e]
+	b := u.more[key]
+	if b == nil {
+		b = &balance{}
+		u.more[key] = b
+	}
+	for _, each := range []*balance{b, &o.balance} {
+		each.asked += n
+		each.plain += n
+	}
+	return max(b.asked, b.plain/talk)
 }
 
-func (u *uploads) hears(e sandbox.Endpoint, n int64) {
+// hears takes n bytes that came back off, at most what has been sent on the same connection: answers to
+// others are no answers.
+func (u *uploads) hears(key string, o *owed, n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.more[e] > 0 {
-		u.more[e] = max(0, u.more[e]-answered*n)
+	b := u.more[key]
+	if b == nil {
+		return
+	}
+	asked, plain := min(answered*n, o.asked), min(n, o.plain)
+	for _, each := range []*balance{b, &o.balance} {
+		each.asked = max(0, each.asked-asked)
+		each.plain = max(0, each.plain-plain)
 	}
 }
 
-// forget begins anew with e: what has been sent so far was permitted.
-func (u *uploads) forget(e sandbox.Endpoint) {
+// forget begins anew with key: what has been sent so far was permitted.
+func (u *uploads) forget(key string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.more, e)
+	delete(u.more, key)
+}
+
+// together names what counts as one: all hosts of a rule with "*.", or else the host and port.
+func (l *live) together() string {
+	if strings.HasPrefix(l.rule, "*.") {
+		return l.rule
+	}
+	return l.endpoint().String()
 }
 
 var errUpload = errors.New("what was to be sent is not permitted")
@@ -68,7 +105,7 @@ func (o *Outlet) maySend(l *live, n int) error {
 	rules := o.current()
 	limit, limited := rules.Upload()
 	e := l.endpoint()
-	if more := o.uploads.sends(e, int64(n)); !limited || more <= limit || listed(rules.AnySize, e) {
+	if more := o.uploads.sends(l.together(), &l.owed, int64(n)); !limited || more <= limit || listed(rules.AnySize, e) {
 		return nil
 	} else if !rules.Ask {
 		return o.refuseUpload(l, fmt.Sprintf("More than %s were about to be sent to %s, which is this server's limit.", inBytes(limit), e))
@@ -76,7 +113,7 @@ func (o *Outlet) maySend(l *live, n int) error {
 		return o.refuseUpload(l, fmt.Sprintf("More than %s were about to be sent to %s. %s", inBytes(limit), e, why))
 	}
 	l.anySize.Store(true)
-	o.uploads.forget(e)
+	o.uploads.forget(l.together())
 	return nil
 }
 
@@ -98,7 +135,7 @@ func (o *Outlet) sending(l *live) func([]byte) error {
 func (o *Outlet) cameBack(l *live, n int) {
 	l.received.Add(int64(n))
 	if n > 0 && l.reach == sandbox.PublicNet {
-		o.uploads.hears(l.endpoint(), int64(n))
+		o.uploads.hears(l.together(), &l.owed, int64(n))
 	}
 }
 
@@ -171,10 +208,12 @@ func (r *reader) find(b []byte) (fresh []string) {
 	return fresh
 }
 
-// known says whether text is a sentinel, or a secret's value: those are decided about elsewhere.
+// known says whether text is a sentinel, or a secret's value, and nothing else: those are decided about
+// elsewhere. A point may end a sentence.
 func (o *Outlet) known(text string) bool {
 	set := o.placeholders()
-	return !set.Empty() && (set.Sentinels().Contains(text) || set.Values().Contains(text))
+	text = strings.TrimRight(text, ".")
+	return !set.Empty() && (set.Sentinels().Is(text) || set.Values().Is(text))
 }
 
 // careful asks about credentials in requests that can be read.

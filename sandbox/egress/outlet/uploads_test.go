@@ -135,6 +135,46 @@ func TestAnUploadInPiecesIsOne(t *testing.T) {
 	t.Error("2.5 MiB in pieces passed")
 }
 
+// TestUploadsThatReadInBetween: what is read does not undo what is sent.
+func TestUploadsThatReadInBetween(t *testing.T) {
+	const mib = 1 << 20
+	for name, other := range map[string]bool{"on another connection": true, "on the same": false} {
+		var u uploads
+		var sends, reads owed
+		most := int64(0)
+		for range 100 { // 900 MiB leave; each time a file of 640 KiB is read from the same host
+			most = max(most, u.sends("api.github.com", &sends, 9*mib))
+			if other {
+				u.hears("api.github.com", &reads, 640<<10)
+			} else {
+				u.hears("api.github.com", &sends, 640<<10)
+			}
+		}
+		if most < 100*mib {
+			t.Errorf("%s: 900 MiB were sent; the counter never went beyond %d MiB", name, most/mib)
+		}
+	}
+	a, b := &live{passage: passage{host: "a.example.com", port: 443, rule: "*.example.com:443"}}, &live{passage: passage{host: "b.example.com", port: 443, rule: "*.example.com:443"}}
+	if a.together() != b.together() {
+		t.Error("the hosts of one rule count each by itself")
+	}
+}
+
+// TestCredentialsAtASentinel: what is glued to a sentinel is no sentinel.
+func TestCredentialsAtASentinel(t *testing.T) {
+	w := newWorld(t, nil)
+	p := grant()
+	p.Sentinel = "ghp_S3nt1neL000000000abcS3nt1neL00000000"
+	s := newSecretly(t, w, p)
+	for text, known := range map[string]bool{
+		p.Sentinel: true, p.Sentinel + ".": true, value: true, p.Sentinel + "x": false, token: false, p.Sentinel + "-" + token: false, token + p.Sentinel: false,
+	} {
+		if s.known(text) != known {
+			t.Errorf("%s: %v", text, !known)
+		}
+	}
+}
+
 const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
 func TestCredentialsInTheClearAreAskedAbout(t *testing.T) {
