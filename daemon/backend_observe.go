@@ -230,7 +230,7 @@ func (s *observations) show(server sandbox.Server) api.Observation {
 func (d *Daemon) least(s sandbox.Server, things []observe.Thing, f observe.Facts) (api.LeastSpec, sandbox.Server) {
 	guard := d.config.Paths().Guard()
 	f.Home, f.Look = guard.Home, func(path string) observe.Place { return placeOf(guard, path) }
-	f.Profile = d.profileOf(s)
+	f.Profile, f.Tools = d.profileOf(s), d.listed(s.Name)
 	p := observe.Propose(s, things, f)
 	out := api.LeastSpec{Before: config.Block(s), After: config.Block(p.Server), Lines: []api.LeastLine{}, Notes: notNil(p.Notes)}
 	for _, l := range p.Lines {
@@ -243,6 +243,16 @@ func (d *Daemon) least(s sandbox.Server, things []observe.Thing, f observe.Facts
 		out.Binding = string(pins.Digest(fmt.Appendf(nil, "observe 1 %q %q %q", s.Name, out.Before, out.After)))
 	}
 	return out, p.Server
+}
+
+// listed are the names of a server's tools, where it has listed them.
+func (d *Daemon) listed(server sandbox.ServerName) (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.tools[server] {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // profileOf is what we know of a server's tools; nil for nothing.

@@ -13,20 +13,22 @@ const manyHosts = 30
 // network leaves just the hosts that were reached, each named, and takes what was denied away.
 func (p *Proposal) network(hosts []Thing) {
 	old := p.Server.Spec.Network
-	next := sandbox.Allowlist{Ask: old.Ask}
+	next := sandbox.Allowlist{Ask: old.Ask, UploadLimit: old.UploadLimit}
 	reached := map[sandbox.Endpoint]Thing{}
+	web := old.PublicWeb // it can be kept
 	for _, t := range hosts {
 		e, err := sandbox.ParseEndpoint(t.Raw)
 		switch {
 		case t.Denied > 0:
-			p.add("network", Refuse, t.What, "you denied it", t)
+			web = web && (err != nil || !slices.Contains(sandbox.WebPorts, e.Port)) // it is no list without one
+			p.denied(e, t)
 		case err != nil:
 			p.add("network", Refuse, t.What, "it is no host that could be listed", t)
 		default:
 			reached[e] = t
 		}
 	}
-	if old.PublicWeb && len(reached) > manyHosts {
+	if web && len(reached) > manyHosts {
 		p.add("network", Keep, "public-web", fmt.Sprintf("%d hosts were reached", len(reached)), Thing{Count: len(reached)})
 		next.PublicWeb = true
 	}
@@ -42,6 +44,21 @@ func (p *Proposal) network(hosts []Thing) {
 	}
 	next.Localhost = old.Localhost && len(next.HostPorts) > 0
 	p.Server.Spec.Network = next
+}
+
+// denied takes a host away that was denied, from the secrets, too.
+func (p *Proposal) denied(e sandbox.Endpoint, t Thing) {
+	secrets := p.Server.Spec.Secrets
+	for i, g := range secrets {
+		if hosts := slices.DeleteFunc(slices.Clone(g.Hosts), func(o sandbox.Endpoint) bool { return o == e }); len(hosts) > 0 {
+			secrets[i].Hosts = hosts
+		}
+	}
+	if name := p.secretTo(e); name != "" {
+		p.add("network", Tell, t.What, "you denied it, and it stays reachable: the secret "+name+" may be sent there", t)
+		return
+	}
+	p.add("network", Refuse, t.What, "you denied it", t)
 }
 
 // reached puts one host where it was reached by.

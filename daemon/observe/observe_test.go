@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,12 @@ func TestPropose(t *testing.T) {
 		}
 		return Place{}
 	}
+	var manyReached []Event
+	var manyEndpoints []sandbox.Endpoint
+	for i := range manyHosts + 1 {
+		name := fmt.Sprintf("h%02d.example.com:443", i)
+		manyReached, manyEndpoints = append(manyReached, host(name, false)), append(manyEndpoints, end(name))
+	}
 	for name, c := range map[string]struct {
 		spec   sandbox.Spec
 		events []Event
@@ -86,7 +93,42 @@ func TestPropose(t *testing.T) {
 			events: []Event{host("a.example.com:443", false), host("a.example.com:443", true), call("send", true)},
 			want:   sandbox.Spec{},
 			lines: "network refuse a.example.com:443: you denied it\nnetwork remove a.example.com:443: it was never reached\n" +
-				"tools refuse send: you denied it\n",
+				"tools tell send: you denied it, and it stays allowed: no other tool is known that could be named instead\n",
+		},
+		"tools of which only denied ones were called": {
+			spec:   sandbox.Spec{Tools: sandbox.ToolFilter{Allow: []string{"get_*", "send"}}},
+			events: []Event{call("send", true)},
+			facts:  Facts{Tools: []string{"get_a", "send", "get_\u202e", "other"}},
+			want:   sandbox.Spec{Tools: sandbox.ToolFilter{Allow: []string{"get_a"}}},
+			lines: "tools add 1 other tool: all that it lists but for those that are refused\ntools refuse send: you denied it\n" +
+				"tools remove get_*: the tools that are left are named instead\ntools remove send: the tools that are left are named instead\n",
+		},
+		"the public web, of which a host was denied": {
+			spec:   sandbox.Spec{Network: sandbox.Allowlist{PublicWeb: true, UploadLimit: 5}},
+			events: append(slices.Clone(manyReached), host("evil.example.com:443", true)),
+			want:   sandbox.Spec{Network: sandbox.Allowlist{Endpoints: manyEndpoints, UploadLimit: 5}},
+		},
+		"the public web, of which another port was denied": {
+			spec:   sandbox.Spec{Network: sandbox.Allowlist{PublicWeb: true}},
+			events: append(slices.Clone(manyReached), host("evil.example.com:22", true)),
+			want:   sandbox.Spec{Network: sandbox.Allowlist{PublicWeb: true}},
+		},
+		"a secret's host that was denied": {
+			spec: sandbox.Spec{Secrets: []sandbox.SecretGrant{
+				{Secret: "a", Mode: sandbox.SecretPlaceholder, Hosts: []sandbox.Endpoint{end("api.example.com"), end("evil.example.com")}},
+				{Secret: "b", Mode: sandbox.SecretPlaceholder, Hosts: []sandbox.Endpoint{end("only.example.com")}},
+			}},
+			events: []Event{
+				{Kind: Secret, What: "a", At: at(1)}, {Kind: Secret, What: "b", At: at(1)}, host("evil.example.com:443", true), host("only.example.com:443", true),
+			},
+			want: sandbox.Spec{Secrets: []sandbox.SecretGrant{
+				{Secret: "a", Mode: sandbox.SecretPlaceholder, Hosts: []sandbox.Endpoint{end("api.example.com")}},
+				{Secret: "b", Mode: sandbox.SecretPlaceholder, Hosts: []sandbox.Endpoint{end("only.example.com")}},
+			}},
+			lines: "secrets keep a: used once, while no call was under way\nsecrets keep b: used once, while no call was under way\n" +
+				"network refuse evil.example.com:443: you denied it\n" +
+				"network tell only.example.com:443: you denied it, and it stays reachable: the secret b may be sent there\n" +
+				"note: No tool was called, so nothing is said about which are needed.\n",
 		},
 		"a wildcard becomes the hosts of it": {
 			spec:   sandbox.Spec{Network: sandbox.Allowlist{Endpoints: []sandbox.Endpoint{end("*.example.com")}, Ask: true}},

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ type Facts struct {
 	// Blind is why commands and files could not be seen; "" when they were.
 	Blind string
 	Lost  int // what was seen in sandboxes and not kept
+	// Tools are the names of those that the server lists, as far as that is known.
+	Tools []string
 	// Profile is what is known of the server's tools by their names: "read", "write" …; nil for nothing.
 	Profile map[string]string
 }
@@ -67,7 +70,7 @@ func Propose(s sandbox.Server, things []Thing, f Facts) Proposal {
 	p.Server.Spec.Mounts = slices.Clone(s.Spec.Mounts)
 	p.secrets(of(Secret, things)) // first: they have hosts of their own
 	p.network(of(Host, things))
-	p.tools(of(Tool, things))
+	p.tools(of(Tool, things), f.Tools)
 	p.workspace(of(Tool, things), of(Change, things))
 	p.mounts(of(Path, things), f)
 	p.commands(of(Command, things))
@@ -79,19 +82,28 @@ func (p *Proposal) add(part string, verb Verb, what, why string, t Thing) {
 	p.Lines = append(p.Lines, Line{Part: part, Verb: verb, What: what, Why: why, Count: t.Count, In: t.In})
 }
 
-// tools leaves those that were called. Where none was, nobody knows which are needed.
-func (p *Proposal) tools(called []Thing) {
+// tools leaves those that were called. Where none was, nobody knows which are needed, and just those that
+// may not be are left out of what the server lists.
+func (p *Proposal) tools(called []Thing, listed []string) {
 	var allow []string
+	var refused []Thing
 	for _, t := range called {
-		switch {
-		case t.Denied > 0:
-			p.add("tools", Refuse, t.What, "you denied it", t)
-		case t.Raw == "":
-			p.add("tools", Refuse, t.What, "its name holds what cannot be seen", t)
-		default:
-			allow = append(allow, pattern(t.Raw))
-			p.add("tools", Keep, t.What, happened("called", t), t)
+		if t.Denied > 0 || t.Raw == "" {
+			refused = append(refused, t)
+			continue
 		}
+		allow = append(allow, pattern(t.Raw))
+		p.add("tools", Keep, t.What, happened("called", t), t)
+	}
+	instead := "the tools that were called are named instead"
+	if len(allow) == 0 && len(refused) > 0 {
+		if allow = others(listed, p.Server.Spec.Tools.Allow, refused); len(allow) > 0 {
+			instead = "the tools that are left are named instead"
+			p.add("tools", Add, counted(len(allow), "other tool", "other tools"), "all that it lists but for those that are refused", Thing{})
+		}
+	}
+	for _, t := range refused {
+		p.refused(t, len(allow) > 0)
 	}
 	if len(allow) == 0 {
 		return
@@ -99,10 +111,37 @@ func (p *Proposal) tools(called []Thing) {
 	slices.Sort(allow)
 	for _, old := range p.Server.Spec.Tools.Allow {
 		if !slices.Contains(allow, old) {
-			p.add("tools", Remove, Visible(old), "the tools that were called are named instead", Thing{})
+			p.add("tools", Remove, Visible(old), instead, Thing{})
 		}
 	}
 	p.Server.Spec.Tools.Allow = allow
+}
+
+// refused tells of a tool that may not be called, and whether it is so then.
+func (p *Proposal) refused(t Thing, left bool) {
+	why := "you denied it"
+	if t.Denied == 0 {
+		why = "its name holds what cannot be seen"
+	}
+	if left {
+		p.add("tools", Refuse, t.What, why, t)
+		return
+	}
+	p.add("tools", Tell, t.What, why+", and it stays allowed: no other tool is known that could be named instead", t)
+}
+
+// others are patterns of the listed tools that were allowed, without those that are refused.
+func others(listed, old []string, refused []Thing) (out []string) {
+	for _, name := range listed {
+		covers := func(pattern string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }
+		if !plain(name) || len(old) > 0 && !slices.ContainsFunc(old, covers) {
+			continue
+		}
+		if !slices.ContainsFunc(refused, func(t Thing) bool { return t.Raw == name || t.What == name }) {
+			out = append(out, pattern(name))
+		}
+	}
+	return out
 }
 
 // pattern matches a tool's name and nothing else.
