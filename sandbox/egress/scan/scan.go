@@ -267,7 +267,7 @@ func (p *pattern) match(b []byte, last bool) (n, had int, ended bool) {
 	}
 	at := places{n: 1}
 	for j := range len(p.text) {
-		next, short := p.step(b, at, j, last)
+		next, short := p.step(b, at, j)
 		if short && !last {
 			return at.last(), j, true
 		}
@@ -303,7 +303,7 @@ func (p *places) add(at int) {
 func (p *places) last() int { return p.list[p.n-1] }
 
 // step is where the character behind the j-th may stand. short: b may be too short to tell.
-func (p *pattern) step(b []byte, at places, j int, last bool) (next places, short bool) {
+func (p *pattern) step(b []byte, at places, j int) (next places, short bool) {
 	for _, i := range at.list[:at.n] {
 		i += p.between(b[i:], j)
 		if i == len(b) {
@@ -373,7 +373,7 @@ func (p *pattern) ends(b []byte) []int {
 	steps := make([]places, len(p.text)+1)
 	steps[0] = places{n: 1}
 	for j := range len(p.text) {
-		steps[j+1], _ = p.step(b, steps[j], j, true)
+		steps[j+1], _ = p.step(b, steps[j], j)
 	}
 	ends, to := make([]int, len(p.text)), len(b)
 	for j := len(p.text) - 1; j >= 0; j-- {
@@ -386,7 +386,7 @@ func (p *pattern) ends(b []byte) []int {
 // before is the one of at from which the j-th character ends at to.
 func (p *pattern) before(b []byte, at places, j, to int) int {
 	for _, i := range at.list[:at.n] {
-		next, _ := p.step(b, places{list: [maxPlaces]int{i}, n: 1}, j, true)
+		next, _ := p.step(b, places{list: [maxPlaces]int{i}, n: 1}, j)
 		if slices.Contains(next.list[:next.n], to) {
 			return i
 		}

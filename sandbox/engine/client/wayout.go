@@ -53,7 +53,8 @@ type WayOut struct {
 }
 
 // OpenWayOut makes the wall ready for a sandbox. seen is called for each event, from one goroutine,
-// until the way out is closed or the wall is gone. The caller closes it.
+// until the way out is closed or the wall is gone. The caller closes it. A placeholder that the wall cannot
+// use is told to seen, as a sentinel that stays, and is no error.
 //
 // Errors: InvalidArgument, Unavailable when the wall is gone.
 func (w *Wall) OpenWayOut(ctx context.Context, s Sandbox, seen func(NetworkEvent)) (*WayOut, error) {
