@@ -75,12 +75,6 @@ func (p *purse) set(name, value string, expires time.Time) {
 	p.values[name] = value
 }
 
-func (p *purse) remove(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.values, name)
-}
-
 func (p *purse) Secret(_ context.Context, name string) (store.SecretRef, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
