@@ -37,7 +37,7 @@ tests=$(mktemp -d /tmp/garita-tests-XXXXXX)
 trap 'chmod -R u+w "$tests"; rm -rf "$tests"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-chmod 755 "$tests"
+chmod 1777 "$tests" # a test puts a program beside its own
 tree=$PWD
 path=$PWD/build/cache/testbin
 if [ "$(id -u)" = 0 ]; then
