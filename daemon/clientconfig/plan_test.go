@@ -162,6 +162,22 @@ func TestPythonPackagesAreImported(t *testing.T) {
 	}
 }
 
+// What stands after -m, -c or -e is no file to be looked for.
+func TestModulesAndCodeAreNoScripts(t *testing.T) {
+	for name, entry := range map[string]string{
+		"a module": `{"command":"python3","args":["-m","mcp_server_time","--local-timezone","UTC"]}`,
+		"code":     `{"command":"/usr/bin/python3","args":["-u","-c","print(1)"]}`,
+		"node's":   `{"command":"node","args":["-e","console.log(1)"]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := plan(t, entry, nil)
+			if got.Skipped != "" || len(got.Server.Source.Command) < 3 {
+				t.Fatalf("skipped %q: %q", got.Skipped, got.Server.Source.Command)
+			}
+		})
+	}
+}
+
 func TestSkipped(t *testing.T) {
 	paths := map[string]Kind{
 		"/": Dir, "/home/ana": Dir, "/home": Dir, "/etc/passwd": File, "/home/ana/.ssh": Dir, "/home/ana/.config/garita/x": File,

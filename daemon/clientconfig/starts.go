@@ -59,11 +59,17 @@ func (d *draft) starts() string {
 	return d.binary()
 }
 
-// script is the index of the first argument that is no flag; 0 when there is none.
+// instead are flags of interpreters after which code or a module stands where else a script would.
+var instead = []string{"-c", "-m", "-e", "-p", "--eval", "--print"}
+
+// script is the index of the first argument that is no flag; 0 when no file is run.
 func (d *draft) script() int {
-	for i := 1; i < len(d.command); i++ {
-		if w := d.command[i]; w != "" && !strings.HasPrefix(w, "-") {
-			return i
+	for i, w := range d.command[1:] {
+		switch {
+		case slices.Contains(instead, w):
+			return 0
+		case w != "" && !strings.HasPrefix(w, "-"):
+			return i + 1
 		}
 	}
 	return 0
