@@ -28,9 +28,7 @@ const (
 	TrustPath = "/.garita/ca.crt"
 	// BundlePath is where programs find the certificates they trust.
 	BundlePath = "/etc/ssl/certs/ca-certificates.crt"
-	// KeystorePath is the same for Java, of type PKCS #12.
-	KeystorePath = "/.garita/cacerts"
-	Project      = "/workspace/project"
+	Project    = "/workspace/project"
 )
 
 // UserID is the server's uid and gid inside. It is the host's user outside.

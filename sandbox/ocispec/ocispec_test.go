@@ -53,7 +53,7 @@ func cases() map[string]Input {
 		},
 		"secrets": {
 			Host: rootlessHost, Launch: withSecrets, Rootfs: "/run/garita/i/x/root", Socket: "/run/garita/i/x/s",
-			Trust: Trust{Certificate: "/run/garita/i/x/ca.crt", Bundle: "/run/garita/i/x/bundle.crt", Keystore: "/run/garita/i/x/cacerts", Bundles: []string{"/etc/pki/tls/certs/ca-bundle.crt"}},
+			Trust: Trust{Certificate: "/run/garita/i/x/ca.crt", Bundle: "/run/garita/i/x/bundle.crt", Bundles: []string{"/etc/pki/tls/certs/ca-bundle.crt"}},
 		},
 		"image as root": {
 			Host: rootHost, Launch: base, Rootfs: "rootfs", Socket: "/run/garita/i/x/s",

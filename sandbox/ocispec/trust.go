@@ -1,15 +1,11 @@
 package ocispec
 
-import (
-	"maps"
-	"strings"
-)
+import "maps"
 
 // Trust is the files by which programs inside trust one more authority.
 type Trust struct {
 	Certificate string // alone
 	Bundle      string // after the host's
-	Keystore    string // the bundle for Java; "" for none
 	// Bundles are further places at which the bundle is looked for.
 	Bundles []string
 }
@@ -29,14 +25,7 @@ func trust(env map[string]string, t Trust) {
 		return
 	}
 	maps.Copy(env, trusting)
-	if t.Keystore != "" {
-		options := "-Djavax.net.ssl.trustStore=" + KeystorePath + " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=" + KeystorePassword
-		env["JAVA_TOOL_OPTIONS"] = strings.TrimSpace(env["JAVA_TOOL_OPTIONS"] + " " + options)
-	}
 }
-
-// KeystorePassword is what every Java installation's list of authorities has; it keeps nothing secret.
-const KeystorePassword = "changeit"
 
 // trustBinds show the files.
 func trustBinds(t Trust) []Bind {
@@ -46,9 +35,6 @@ func trustBinds(t Trust) []Bind {
 	binds := []Bind{{Source: t.Certificate, At: TrustPath}, {Source: t.Bundle, At: BundlePath}}
 	for _, at := range t.Bundles {
 		binds = append(binds, Bind{Source: t.Bundle, At: at})
-	}
-	if t.Keystore != "" {
-		binds = append(binds, Bind{Source: t.Keystore, At: KeystorePath})
 	}
 	for i := range binds {
 		binds[i].Options = []string{"noexec"}
