@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // fakeServer is the server's stream: a test says what it says, and sees what it is told.
@@ -270,19 +270,4 @@ func begun(t testing.TB, script string) string {
 	return string(b) + rest
 }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for range 200 {
-		if runtime.NumGoroutine() <= 2 {
-			break
-		}
-		runtime.Gosched()
-		<-time.After(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > 2 && code == 0 {
-		buf := make([]byte, 1<<16)
-		fmt.Printf("%d goroutines are left:\n%s\n", n, buf[:runtime.Stack(buf, true)])
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m) }

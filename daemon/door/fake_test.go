@@ -4,18 +4,13 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/garita-dev/garita/daemon/protocol"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // fake is a Backend whose servers are functions.
@@ -110,28 +105,4 @@ func one(serve func(context.Context, Access, Client) error) *fake {
 }
 
 // TestMain finds goroutines that are left when all tests are done.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		code = leaks()
-	}
-	os.Exit(code)
-}
-
-func leaks() int {
-	http.DefaultClient.CloseIdleConnections()
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	deadline := time.Now().Add(10 * time.Second)
-	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
-		buf := make([]byte, 1<<20)
-		stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-		left := slices.DeleteFunc(stacks, func(s string) bool { return !strings.Contains(s, "daemon/door.") || strings.Contains(s, "door.leaks") })
-		if len(left) == 0 {
-			return 0
-		}
-		if time.Now().After(deadline) {
-			_, _ = io.WriteString(os.Stderr, "left running:\n"+strings.Join(left, "\n\n")+"\n")
-			return 1
-		}
-	}
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m) }

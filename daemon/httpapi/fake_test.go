@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/events"
 	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // fake is a Backend that knows one of each thing and notes what it is asked.
@@ -356,32 +355,10 @@ func serve(t *testing.T) *daemon {
 		client.Close()
 		cancel()
 		wg.Wait()
-		noLeaks(t)
+		sandboxtest.NoLeaks(t)
 	})
 	waitFor(t, func() bool { return s.PageURL() != "" })
 	return &daemon{fake: f, client: client, page: "http://" + addr}
-}
-
-// noLeaks fails the test when a goroutine of the package's outlives its server. One that has sent
-// its last may still be on its way out, so it looks until the time of waitFor is up.
-func noLeaks(t *testing.T) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); len(running()) > 0; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("left running:\n%s", strings.Join(running(), "\n\n"))
-		}
-	}
-}
-
-// running are the stacks of the package's goroutines.
-func running() []string {
-	buf := make([]byte, 1<<20)
-	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-	return slices.DeleteFunc(stacks, func(stack string) bool {
-		return !strings.Contains(stack, "/daemon/httpapi.(") || strings.Contains(stack, "noLeaks")
-	})
 }
 
 // waitFor polls what has no channel to wait on.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -22,25 +21,9 @@ func open(t *testing.T) *Ring {
 	r := Open()
 	t.Cleanup(func() {
 		r.Close()
-		noLeaks(t)
+		sandboxtest.NoLeaks(t)
 	})
 	return r
-}
-
-// noLeaks fails the test when a goroutine of ours, or of the bus's for us, is left.
-func noLeaks(t *testing.T) {
-	t.Helper()
-	until(t, "nothing is left running", func() bool { return len(running()) == 0 })
-}
-
-func running() (left []string) {
-	buf := make([]byte, 1<<20)
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, "/store/keyring.") && !strings.Contains(stack, "testing.tRunner") {
-			left = append(left, stack)
-		}
-	}
-	return left
 }
 
 // until polls what has no channel to wait on.
@@ -50,7 +33,7 @@ func until(t *testing.T, what string, fact func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(30 * time.Second); !fact(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s\n%s", what, strings.Join(running(), "\n\n"))
+			t.Fatalf("waited in vain: %s", what)
 		}
 	}
 }
@@ -117,7 +100,7 @@ func TestAKeyringThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	if _, err := r.Get(ctx, "k"); !errors.Is(err, ErrSilent) {
 		t.Error(err)
 	}
-	noLeaks(t)
+	sandboxtest.NoLeaks(t)
 }
 
 func TestALockedKeyringAsksItsOwner(t *testing.T) {
@@ -167,8 +150,8 @@ func TestOneQuestionIsOutstandingAndEndsByItself(t *testing.T) {
 		cancel()
 	}
 	until(t, "the prompt is shown", func() bool { shown, _ := s.Asked(); return shown == 1 })
-	if n := len(running()); n > 3 {
-		t.Errorf("%d goroutines wait:\n%s", n, strings.Join(running(), "\n\n"))
+	if waiting := sandboxtest.Goroutines(); len(waiting) > 3 {
+		t.Errorf("%d goroutines wait:\n%s", len(waiting), strings.Join(waiting, "\n\n"))
 	}
 	s.Unlock()
 	until(t, "the question has ended", func() bool { now, _ := r.Asking(); return !now })

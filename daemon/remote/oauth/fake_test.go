@@ -2,43 +2,17 @@ package oauth
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"os"
-	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/garita-dev/garita/daemon/remote/dial"
 	"github.com/garita-dev/garita/daemon/remote/oauth/oauthtest"
+	"github.com/garita-dev/garita/sandbox/sandboxtest"
 )
 
 // TestMain finds goroutines that are left when all tests are done.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		code = leaks()
-	}
-	os.Exit(code)
-}
-
-func leaks() int {
-	var left []string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		buf := make([]byte, 4<<20)
-		stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-		left = slices.DeleteFunc(stacks, func(s string) bool {
-			return !strings.Contains(s, "remote/oauth.") || strings.Contains(s, "oauth.leaks")
-		})
-		if len(left) == 0 {
-			return 0
-		}
-	}
-	fmt.Fprintln(os.Stderr, "goroutines are left:\n"+strings.Join(left, "\n\n"))
-	return 1
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m) }
 
 const long = 20 * time.Second
 
