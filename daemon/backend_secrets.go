@@ -336,7 +336,7 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 func checkGrant(name string, g api.SecretGrant, s *sandbox.Server) (sandbox.SecretGrant, error) {
 	grant, err := grantFrom(name, g)
 	if err == nil {
-		grant, err = config.CheckSecret(grant, s.Spec)
+		grant, err = config.CheckSecret(grant, *s)
 	}
 	if err == nil && !grant.InForce(time.Now()) {
 		err = errors.New("until: that has passed")

@@ -19,6 +19,9 @@ const (
 	// SecretEnv and SecretFile: the server has the value itself, in a variable or a file. Weaker.
 	SecretEnv  SecretMode = "env"
 	SecretFile SecretMode = "file"
+	// SecretSent: the server is at a URL, and we put the value into requests to it ourselves. Nothing of it is
+	// anywhere else.
+	SecretSent SecretMode = "sent"
 )
 
 // SecretGrant is leave for one server to use one secret. The zero SecretGrant grants nothing.
@@ -27,13 +30,16 @@ type SecretGrant struct {
 	Mode   SecretMode `json:"mode"`
 	// Env is the variable, and File the absolute path below SecretsDir, in which the server finds the
 	// sentinel or the value. Exactly one is set; File in SecretFile, Env in SecretEnv, either with a
-	// placeholder.
+	// placeholder, neither in SecretSent.
 	Env  string `json:"env,omitempty"`
 	File string `json:"file,omitempty"`
-	// Places are where in a request the value may be put, and Hosts to whom; only with a placeholder, and
-	// then at least one each.
+	// Places are where in a request the value may be put, and Hosts to whom; only with a placeholder and in
+	// SecretSent, and then at least one each. In SecretSent it is put into each of them, and Hosts is where the
+	// server is.
 	Places []SecretPlace `json:"places,omitempty"`
 	Hosts  []Endpoint    `json:"hosts,omitempty"`
+	// Scheme stands before the value in the header Authorization, in SecretSent: "Bearer"; "" for nothing.
+	Scheme string `json:"scheme,omitempty"`
 	// Tools are path.Match patterns: the placeholder is swapped only while every call under way is of
 	// such a tool. None means whenever the server runs.
 	Tools []string  `json:"tools,omitempty"`
@@ -77,18 +83,34 @@ func (g SecretGrant) Covers(tool string) bool {
 	})
 }
 
-// SendsTo says whether the wall may put the value into a request to that host.
+// SendsTo says whether the value may be put into a request to that host.
 func (g SecretGrant) SendsTo(host string, port uint16) bool {
-	return g.Mode == SecretPlaceholder && slices.ContainsFunc(g.Hosts, func(e Endpoint) bool { return e.Matches(host, port) })
+	return !g.Weaker() && slices.ContainsFunc(g.Hosts, func(e Endpoint) bool { return e.Matches(host, port) })
 }
 
 // Weaker says that the server holds the value itself.
-func (g SecretGrant) Weaker() bool { return g.Mode != SecretPlaceholder }
+func (g SecretGrant) Weaker() bool { return g.Mode != SecretPlaceholder && g.Mode != SecretSent }
+
+// Where says where the secret is found: the variable or file, or where in requests it is put.
+func (g SecretGrant) Where() string {
+	if g.Mode != SecretSent {
+		return g.Env + g.File
+	}
+	var all []string
+	for _, p := range g.Places {
+		all = append(all, string(p.In)+" "+p.Name)
+	}
+	return strings.Join(all, ", ")
+}
 
 // Reach is what a server with these walls may reach at now: its Network, and the hosts to which it may
-// send a secret, which would be of no use otherwise. Of this machine it reaches what Network lists.
+// send a secret, which would be of no use otherwise. Of this machine it reaches what Network lists. Without
+// any network it reaches nothing.
 func (s Spec) Reach(now time.Time) Allowlist {
 	l := s.Network
+	if l.Empty() {
+		return l
+	}
 	l.Endpoints = slices.Clone(l.Endpoints)
 	for _, g := range s.Secrets {
 		if !g.InForce(now) || g.Mode != SecretPlaceholder {

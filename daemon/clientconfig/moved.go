@@ -131,7 +131,7 @@ func (d *draft) move(name sandbox.ServerName) string {
 	}
 	d.e.env = left
 	slices.SortFunc(d.granted, func(a, b sandbox.SecretGrant) int { return cmp.Compare(a.Secret, b.Secret) })
-	if err := checkGrants(sandbox.Spec{Secrets: d.granted}); err != nil {
+	if err := checkGrants(sandbox.Server{Spec: sandbox.Spec{Secrets: d.granted}}); err != nil {
 		return fmt.Sprintf("its secrets cannot be declared: %v", err)
 	}
 	return ""
@@ -206,9 +206,9 @@ func (e *Entry) keep(declared sandbox.Server) {
 }
 
 // checkGrants says why the grants of an import could not be declared; nil when they can.
-func checkGrants(spec sandbox.Spec) error {
-	for _, g := range spec.Secrets {
-		if _, err := config.CheckSecret(g, spec); err != nil {
+func checkGrants(server sandbox.Server) error {
+	for _, g := range server.Spec.Secrets {
+		if _, err := config.CheckSecret(g, server); err != nil {
 			return err
 		}
 	}

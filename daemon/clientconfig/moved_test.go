@@ -80,7 +80,7 @@ func TestSecretsOfAnEntryAreMoved(t *testing.T) {
 				t.Errorf("a secret is shown: %s", all)
 			}
 			for _, g := range got.Server.Spec.Secrets {
-				if _, err := config.CheckSecret(g, got.Server.Spec); err != nil {
+				if _, err := config.CheckSecret(g, got.Server); err != nil {
 					t.Errorf("%s cannot be declared: %v", g.Secret, err)
 				}
 			}
@@ -115,7 +115,7 @@ func TestWhatWeKnowOfVariables(t *testing.T) {
 	for _, u := range all {
 		for _, v := range u.Variables {
 			g := (&entry{}).grant("a", v)
-			if _, err := config.CheckSecret(g, sandbox.Spec{}); err != nil || g.Mode != sandbox.SecretPlaceholder || seen[v] {
+			if _, err := config.CheckSecret(g, sandbox.Server{}); err != nil || g.Mode != sandbox.SecretPlaceholder || seen[v] {
 				t.Errorf("%s: %+v, %v, seen before: %v", v, g, err, seen[v])
 			}
 			seen[v] = true

@@ -29,7 +29,6 @@ func (d *declared) remote() (src sandbox.Source, key string, err error) {
 		{"mounts", len(d.Mounts) > 0},
 		{"env", len(d.Env) > 0},
 		{"network", d.reaches()},
-		{"secrets", len(d.Secrets) > 0},
 		{"limits", d.Limits.Memory != "" || d.Limits.PIDs != 0 || d.Limits.CPUs != 0},
 	} {
 		if wall.set {
@@ -116,7 +115,7 @@ func checkHeader(name, value string) error {
 	case slices.Contains(ourHeaders, name) || strings.HasPrefix(name, "Mcp-"):
 		return fmt.Errorf("headers: %s is set by Garita and cannot be chosen", name)
 	case secretHeader.MatchString(name):
-		return fmt.Errorf("headers: %s carries a credential; secrets do not belong in servers.yaml, and this version has no other place for them yet", name)
+		return fmt.Errorf("headers: %s carries a credential, and values do not belong in servers.yaml: garita secret set NAME, then under secrets: {name: NAME, header: %s}", name, name)
 	case !headerValue.MatchString(value):
 		return fmt.Errorf("headers: %s: want one line of visible characters", name)
 	}

@@ -22,6 +22,7 @@ type declaredSecret struct {
 	Header names    `yaml:"header,omitempty"`
 	Query  names    `yaml:"query,omitempty"`
 	Body   names    `yaml:"body,omitempty"`
+	Scheme string   `yaml:"scheme,omitempty"` // of a server at a url: before the value in Authorization; Bearer where none is given
 	Hosts  []string `yaml:"hosts,omitempty"`
 	Tools  []string `yaml:"tools,omitempty"`
 	Until  string   `yaml:"until,omitempty"` // a time of RFC 3339, or a day that it lasts through, UTC
@@ -50,17 +51,17 @@ const (
 )
 
 // secrets reads the grants, sorted by name. spec is as far as it is read: its variables and hosts.
-func (d *declared) secrets(spec sandbox.Spec) ([]sandbox.SecretGrant, error) {
+func (d *declared) secrets(source sandbox.Source, spec sandbox.Spec) ([]sandbox.SecretGrant, error) {
 	if len(d.Secrets) > maxSecrets {
 		return nil, fmt.Errorf("secrets: more than %d", maxSecrets)
 	}
 	var out []sandbox.SecretGrant
 	for _, one := range d.Secrets {
-		g, err := one.lower(spec.Network)
+		g, err := one.of(source, spec.Network)
 		if err != nil {
 			return nil, fmt.Errorf("secrets: %s: %w", cmp.Or(one.Name, "one without a name"), err)
 		}
-		if err := checkBeside(g, out, spec.Env); err != nil {
+		if err := checkBeside(g, out, spec.Env, source.Headers); err != nil {
 			return nil, fmt.Errorf("secrets: %s: %w", g.Secret, err)
 		}
 		out = append(out, g)
@@ -70,14 +71,21 @@ func (d *declared) secrets(spec sandbox.Spec) ([]sandbox.SecretGrant, error) {
 }
 
 // checkBeside refuses what two would have to share.
-func checkBeside(g sandbox.SecretGrant, others []sandbox.SecretGrant, env map[string]string) error {
+func checkBeside(g sandbox.SecretGrant, others []sandbox.SecretGrant, env, headers map[string]string) error {
 	if _, taken := env[g.Env]; taken && g.Env != "" {
 		return fmt.Errorf("env already sets %s; take it out there", g.Env)
+	}
+	for _, p := range g.Places {
+		if _, taken := headers[p.Name]; taken && p.In == sandbox.InHeader {
+			return fmt.Errorf("headers already sets %s; take it out there", p.Name)
+		}
 	}
 	for _, o := range others {
 		switch {
 		case o.Secret == g.Secret:
 			return fmt.Errorf("it is granted twice")
+		case g.Mode == sandbox.SecretSent && samePlace(o.Places, g.Places) != "":
+			return fmt.Errorf("%s is put into the %s already", o.Secret, samePlace(o.Places, g.Places))
 		case g.Env != "" && o.Env == g.Env, g.File != "" && (o.File == g.File || below(o.File, g.File) || below(g.File, o.File)):
 			return fmt.Errorf("%s is at %s already", o.Secret, g.Env+g.File)
 		}
@@ -85,7 +93,28 @@ func checkBeside(g sandbox.SecretGrant, others []sandbox.SecretGrant, env map[st
 	return nil
 }
 
+// samePlace is a place that both have, "" when there is none.
+func samePlace(a, b []sandbox.SecretPlace) string {
+	for _, p := range a {
+		if slices.Contains(b, p) {
+			return string(p.In) + " " + p.Name
+		}
+	}
+	return ""
+}
+
 func below(file, dir string) bool { return strings.HasPrefix(file, dir+"/") && dir != "" }
+
+// of reads a grant to a server of that source.
+func (s declaredSecret) of(source sandbox.Source, network sandbox.Allowlist) (sandbox.SecretGrant, error) {
+	if source.External() {
+		return s.sent(source.URL)
+	}
+	if s.Scheme != "" {
+		return sandbox.SecretGrant{}, fmt.Errorf("scheme is for a server at a url; others write what stands before the value themselves")
+	}
+	return s.lower(network)
+}
 
 func (s declaredSecret) lower(network sandbox.Allowlist) (g sandbox.SecretGrant, err error) {
 	if g.Secret, err = sandbox.ParseSecretName(s.Name); err != nil {
@@ -286,7 +315,11 @@ func declareSecrets(grants []sandbox.SecretGrant) []declaredSecret {
 	var out []declaredSecret
 	for _, g := range grants {
 		d := declaredSecret{Name: g.Secret, Env: g.Env, File: g.File, Hosts: ruleTexts(g.Hosts), Ask: g.Ask}
-		if g.Mode != sandbox.SecretPlaceholder {
+		switch g.Mode {
+		case sandbox.SecretPlaceholder:
+		case sandbox.SecretSent:
+			d.Hosts, d.Scheme = nil, declareScheme(g)
+		default:
 			d.Mode = string(g.Mode)
 		}
 		if len(g.Tools) > 0 {
@@ -331,6 +364,7 @@ func (w *writer) secrets(all []declaredSecret) {
 		inner.names("header", s.Header)
 		inner.names("query", s.Query)
 		inner.names("body", s.Body)
+		inner.text("scheme", s.Scheme)
 		inner.list("hosts", s.Hosts)
 		inner.list("tools", s.Tools)
 		inner.text("until", s.Until)
@@ -349,14 +383,14 @@ func (w *writer) names(key string, all names) {
 	w.list(key, all)
 }
 
-// CheckSecret says whether g, however it came, could be declared for a server with spec; the error
-// says in a clause what is wrong. It returns g as reading it back does.
-func CheckSecret(g sandbox.SecretGrant, spec sandbox.Spec) (sandbox.SecretGrant, error) {
+// CheckSecret says whether g, however it came, could be declared for server; the error says in a clause what
+// is wrong. It returns g as reading it back does.
+func CheckSecret(g sandbox.SecretGrant, server sandbox.Server) (sandbox.SecretGrant, error) {
 	written := declareSecrets([]sandbox.SecretGrant{g})[0]
-	got, err := written.lower(spec.Network)
+	got, err := written.of(server.Source, server.Spec.Network)
 	if err != nil {
 		return g, err
 	}
-	others := slices.DeleteFunc(slices.Clone(spec.Secrets), func(o sandbox.SecretGrant) bool { return o.Secret == g.Secret })
-	return got, checkBeside(got, others, spec.Env)
+	others := slices.DeleteFunc(slices.Clone(server.Spec.Secrets), func(o sandbox.SecretGrant) bool { return o.Secret == g.Secret })
+	return got, checkBeside(got, others, server.Spec.Env, server.Source.Headers)
 }

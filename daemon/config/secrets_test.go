@@ -124,12 +124,12 @@ func TestSecretsChangeTheDigest(t *testing.T) {
 }
 
 func TestAGrantIsCheckedAsIfDeclared(t *testing.T) {
-	spec := full().Spec
-	got, err := CheckSecret(sandbox.SecretGrant{Secret: "c", Mode: sandbox.SecretPlaceholder, Env: "GITHUB_TOKEN", Hosts: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}}}, spec)
+	server := full()
+	got, err := CheckSecret(sandbox.SecretGrant{Secret: "c", Mode: sandbox.SecretPlaceholder, Env: "GITHUB_TOKEN", Hosts: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}}}, server)
 	if err != nil || !cmp.Equal(got.Places, []sandbox.SecretPlace{usualPlace}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := CheckSecret(sandbox.SecretGrant{Secret: "e", Mode: sandbox.SecretEnv, Env: "DB_PASSWORD"}, spec); err == nil {
+	if _, err := CheckSecret(sandbox.SecretGrant{Secret: "e", Mode: sandbox.SecretEnv, Env: "DB_PASSWORD"}, server); err == nil {
 		t.Error("another has the variable already")
 	}
 }
@@ -147,4 +147,98 @@ func TestHostsOfSecretsAreReached(t *testing.T) {
 	if got := spec.Reach(now).Endpoints; !cmp.Equal(got, []sandbox.Endpoint{api}) {
 		t.Errorf("got %v", got)
 	}
+}
+
+func sentOf(t *testing.T, yaml string) ([]sandbox.Server, error) {
+	t.Helper()
+	return ParseServers("servers.yaml", []byte("servers:\n  a:\n    url: https://API.example.com/mcp?team=7\n"+yaml), testGuard)
+}
+
+func TestSecretsAreSentToAURL(t *testing.T) {
+	list, err := sentOf(t, `    headers: {X-Team: seven}
+    secrets:
+      - {name: token}
+      - {name: key, header: [x-api-key, Cookie], query: apiKey, tools: ["search_*"], until: 2027-01-31, ask: true}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := []sandbox.Endpoint{{Host: "api.example.com", Port: 443}}
+	want := []sandbox.SecretGrant{
+		{
+			Secret: "key", Mode: sandbox.SecretSent, Hosts: at, Tools: []string{"search_*"}, Until: time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC), Ask: true,
+			Places: []sandbox.SecretPlace{{In: sandbox.InHeader, Name: "X-Api-Key"}, {In: sandbox.InHeader, Name: "Cookie"}, {In: sandbox.InQuery, Name: "apiKey"}},
+		},
+		{Secret: "token", Mode: sandbox.SecretSent, Hosts: at, Places: []sandbox.SecretPlace{usualPlace}, Scheme: "Bearer"},
+	}
+	if diff := cmp.Diff(want, list[0].Spec.Secrets); diff != "" {
+		t.Error(diff)
+	}
+	for _, g := range want {
+		if g.Weaker() || !g.SendsTo("api.example.com", 443) || g.SendsTo("api.example.com", 80) || g.SendsTo("evil.example.com", 443) {
+			t.Errorf("%+v", g)
+		}
+		if got, err := CheckSecret(g, list[0]); err != nil || !cmp.Equal(got, g) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if reach := list[0].Spec.Reach(time.Now()); !reach.Empty() {
+		t.Errorf("it has no sandbox that could reach %v", reach)
+	}
+}
+
+func TestSchemesAreWritten(t *testing.T) {
+	for scheme, want := range map[string]string{"": "Bearer", "Bearer": "Bearer", "Basic": "Basic", "token": "token", "none": ""} {
+		list, err := sentOf(t, "    secrets: [{name: t, scheme: \""+scheme+"\"}]\n")
+		if err != nil || list[0].Spec.Secrets[0].Scheme != want {
+			t.Errorf("%s: %+v, %v", scheme, list, err)
+			continue
+		}
+		text, err := layOut("servers.yaml", serversFile{Servers: map[string]*declared{"a": declare(list[0])}})
+		again, err2 := ParseServers("servers.yaml", text, testGuard)
+		if err != nil || err2 != nil || !cmp.Equal(again, list) {
+			t.Errorf("%s: %v, %v\n%s", scheme, err, err2, text)
+		}
+		if strings.Contains(string(text), "hosts") || strings.Contains(string(text), "mode") || strings.Contains(string(text), "scheme: Bearer") {
+			t.Errorf("what goes without saying is written:\n%s", text)
+		}
+	}
+}
+
+func TestSecretsForAURLAreRefused(t *testing.T) {
+	for name, tt := range map[string]struct{ grant, says string }{
+		"a variable":                 {"name: t, env: T", "env: a server at a url"},
+		"a file":                     {"name: t, file: /run/secrets/t", "file: a server at a url"},
+		"a mode":                     {"name: t, mode: placeholder", "mode: a server at a url"},
+		"a body":                     {"name: t, body: key", "body: a server at a url"},
+		"another host":               {"name: t, hosts: [evil.example.com]", "hosts: a server at a url"},
+		"a header of ours":           {"name: t, header: user-agent", "set by Garita"},
+		"a header of the protocol":   {"name: t, header: Mcp-Session-Id", "set by Garita"},
+		"a header that frames":       {"name: t, header: Host", "how a request"},
+		"a header that is declared":  {"name: t, header: X-Team", "headers already"},
+		"a parameter of the url":     {"name: t, query: team", "has \"team\" already"},
+		"two in one header":          {"name: t}, {name: u", "already"},
+		"a scheme of another header": {"name: t, header: X-A, scheme: Bearer", "alone"},
+		"a scheme of two words":      {"name: t, scheme: \"Bearer x\"", "one word"},
+		"a value":                    {"name: t, value: hunter2", "value"},
+		"a pattern that is none":     {"name: t, tools: [\"[\"]", "pattern"},
+		"an end that is none":        {"name: t, until: soon", "2027-01-31"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := sentOf(t, "    headers: {X-Team: seven}\n    secrets: [{"+tt.grant+"}]\n")
+			if err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want %q", err, tt.says)
+			}
+		})
+	}
+	t.Run("a scheme inside a sandbox", func(t *testing.T) {
+		if _, err := secretsOf(t, "    secrets: [{name: t, env: T, hosts: [a.example.com], scheme: Bearer}]\n"); err == nil || !strings.Contains(err.Error(), "scheme is for") {
+			t.Error(err)
+		}
+	})
+	t.Run("a value among headers", func(t *testing.T) {
+		if _, err := sentOf(t, "    headers: {Authorization: Bearer hunter2}\n"); err == nil || !strings.Contains(err.Error(), "under secrets") || strings.Contains(err.Error(), "hunter2") {
+			t.Error(err)
+		}
+	})
 }

@@ -56,7 +56,7 @@ func lower(name string, d *declared, guard Guard) (s sandbox.Server, key string,
 	if s.Source, key, err = d.source(guard.Home); err != nil {
 		return s, key, err
 	}
-	s.Spec, key, err = d.spec(guard)
+	s.Spec, key, err = d.spec(s.Source, guard)
 	if err != nil {
 		return s, key, err
 	}
@@ -146,7 +146,7 @@ func checkWords(src sandbox.Source) error {
 	return nil
 }
 
-func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) {
+func (d *declared) spec(source sandbox.Source, guard Guard) (spec sandbox.Spec, key string, err error) {
 	if spec.Workspace, err = parseMode(d.Workspace); err != nil {
 		return spec, "workspace", err
 	}
@@ -174,7 +174,7 @@ func (d *declared) spec(guard Guard) (spec sandbox.Spec, key string, err error) 
 	if spec.Network, err = d.Network.lower(); err != nil {
 		return spec, "network", err
 	}
-	if spec.Secrets, err = d.secrets(spec); err != nil {
+	if spec.Secrets, err = d.secrets(source, spec); err != nil {
 		return spec, "secrets", err
 	}
 	if spec.Limits, err = d.Limits.lower(); err != nil {

@@ -102,7 +102,7 @@ func TestParseServersRefuses(t *testing.T) {
 		"the printers":                   {head + "    run: x\n    network: {host: [631]}\n", 5, "printers"},
 		"hosts of a server elsewhere":    {head + "    url: https://example.com\n    network: {allow: [x.example.com]}\n", 5, "elsewhere"},
 		"another network key":            {head + "    run: x\n    network: {alow: [x.example.com]}\n", 5, "alow"},
-		"a secret of a server elsewhere": {head + "    url: https://example.com\n    secrets: [{name: t, env: T, mode: env}]\n", 5, "elsewhere"},
+		"a secret of a server elsewhere": {head + "    url: https://example.com\n    secrets: [{name: t, env: T, mode: env}]\n", 5, "at a url has none"},
 		"rules for commands":             {head + "    run: x\n    exec: {allow: [\"*\"]}\n", 5, "yet"},
 		"another runtime":                {head + "    run: x\n    runtime: gvisor\n", 5, "yet"},
 		"a shared placement":             {head + "    run: x\n    placement: shared\n", 5, "yet"},
