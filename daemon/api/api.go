@@ -69,6 +69,7 @@
 //	POST   /api/v1/audit/verify                   Verification
 //	POST   /api/v1/browser-sessions               BrowserSession: the one-time link (unix socket only)
 //	POST   /api/v1/browser-sessions/claim         Claim → Claimed + cookie (loopback only)
+//	DELETE /api/v1/browser-sessions               the browser signs out: its session and cookie end (loopback only)
 //	POST   /api/v1/shutdown                       (unix socket only)
 //	GET    /api/v1/attach                         Upgrade: garita-stdio; one MCP client's stdio (unix socket only)
 //	POST   /api/v1/tool-calls                     ToolCall → ToolResult: call one tool as a client (unix socket only)

@@ -41,10 +41,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, http.StatusUnauthorized, "claim of a link that is used, over or not ours")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(portOf(r.Host)), Value: cookie, Path: "/", MaxAge: int(sessionLife.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	})
+	setCookie(w, r, cookie, int(sessionLife.Seconds()))
 	body, err := json.Marshal(api.Claimed{Token: token})
 	if err != nil {
 		writeProblem(w, problemOf(err).Problem)
@@ -52,6 +49,21 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // the browser may have gone
+}
+
+// signOut ends the browser's session, and with it whatever it has open, and has it forget the cookie.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
+	setCookie(w, r, "", -1)
+	w.WriteHeader(http.StatusNoContent)
+	s.sessions.end(cookieOf(r, cookieName(portOf(r.Host))))
+}
+
+// setCookie sets the cookie of the page's port for so many seconds; -1 takes it away.
+func setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(portOf(r.Host)), Value: value, Path: "/", MaxAge: seconds,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
 }
 
 // portOf is the port of a Host that knownHost has let through.

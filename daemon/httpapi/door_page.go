@@ -115,12 +115,15 @@ func (p *page) withSession(next http.Handler) http.Handler {
 		peer.Opened = found.opened
 		ctx, cancel := context.WithDeadline(withPeer(r.Context(), peer), found.until)
 		defer cancel()
+		defer context.AfterFunc(found.live, cancel)()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-func (p *page) cookieOf(r *http.Request) string {
-	c, err := r.Cookie(p.cookie)
+func (p *page) cookieOf(r *http.Request) string { return cookieOf(r, p.cookie) }
+
+func cookieOf(r *http.Request, name string) string {
+	c, err := r.Cookie(name)
 	if err != nil {
 		return ""
 	}

@@ -68,6 +68,7 @@ func TestThePageReachesItsRoutesAndNoOthers(t *testing.T) {
 			t.Errorf("%s %s: got %d %s, for the page: %v", r.Method, r.Path, status, body, r.Page)
 		}
 	}
+	b = d.visit(t) // the last route signed it out
 	if status, _ := b.do(t, "GET", "/api/v1/nowhere", "", nil); status != 404 {
 		t.Errorf("unknown route: got %d", status)
 	}

@@ -68,6 +68,8 @@ func describeRaw(h huma.API, op *huma.Operation) {
 	case "claim-link":
 		op.RequestBody = &huma.RequestBody{Required: true, Content: body(reflect.TypeFor[api.Claim]())}
 		op.Responses["200"] = &huma.Response{Description: "OK, and a cookie", Content: body(reflect.TypeFor[api.Claimed]())}
+	case "sign-out":
+		op.Responses["204"] = &huma.Response{Description: "The session is over"}
 	default:
 		op.Responses["101"] = &huma.Response{Description: "The connection is the client's stdio from here on"}
 	}

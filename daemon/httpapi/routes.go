@@ -114,6 +114,7 @@ func (s *Server) routes() []route {
 
 		{"POST", "/api/v1/browser-sessions", bySocket, "make-link", answer(s.makeLink)},
 		{"POST", "/api/v1/browser-sessions/claim", nobodyYet, "claim-link", raw(s.claim)},
+		{"DELETE", "/api/v1/browser-sessions", byPage, "sign-out", raw(s.signOut)}, // the last: tests try them in turn
 	}
 }
 
@@ -140,6 +141,8 @@ func (d door) String() string {
 		return "programs of this user, the page"
 	case bySocket:
 		return "programs of this user"
+	case byPage:
+		return "the page"
 	case nobodyYet:
 		return "a browser with a one-time link"
 	default:

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -26,6 +27,8 @@ type session struct {
 	token  hash // of the second secret, which cookies do not carry
 	until  time.Time
 	opened Opener
+	live   context.Context // ends with the session; what was begun in it ends too
+	end    context.CancelFunc
 }
 
 // link waits to be claimed.
@@ -73,10 +76,11 @@ func (s *sessions) claim(secret string) (cookie, token string, ok bool) {
 	}
 	delete(s.links, h)
 	for len(s.byKey) >= maxSessions {
-		delete(s.byKey, oldest(s.byKey, func(v session) time.Time { return v.until }))
+		s.drop(oldest(s.byKey, func(v session) time.Time { return v.until }))
 	}
 	cookie, token = rand.Text()+rand.Text(), rand.Text()+rand.Text()
-	s.byKey[hashOf(cookie)] = session{token: hashOf(token), until: s.now().Add(sessionLife), opened: claimed.opened}
+	live, end := context.WithCancel(context.Background())
+	s.byKey[hashOf(cookie)] = session{token: hashOf(token), until: s.now().Add(sessionLife), opened: claimed.opened, live: live, end: end}
 	return cookie, token, true
 }
 
@@ -93,6 +97,21 @@ func (s *sessions) find(cookie, token string) (session, bool) {
 	return found, true
 }
 
+// end is for a browser that signs out.
+func (s *sessions) end(cookie string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(hashOf(cookie))
+}
+
+// drop ends a session. s.mu is held.
+func (s *sessions) drop(h hash) {
+	if v, ok := s.byKey[h]; ok {
+		v.end()
+		delete(s.byKey, h)
+	}
+}
+
 // expire forgets what is over.
 func (s *sessions) expire() {
 	now := s.now()
@@ -103,7 +122,7 @@ func (s *sessions) expire() {
 	}
 	for h, v := range s.byKey {
 		if !now.Before(v.until) {
-			delete(s.byKey, h)
+			s.drop(h)
 		}
 	}
 }

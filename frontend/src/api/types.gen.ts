@@ -182,7 +182,11 @@ export interface paths {
          * @description May be called by: programs of this user.
          */
         post: operations["make-link"];
-        delete?: never;
+        /**
+         * Sign out
+         * @description May be called by: the page.
+         */
+        delete: operations["sign-out"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2536,6 +2540,24 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+        };
+    };
+    "sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session is over */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
