@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strconv"
@@ -122,6 +123,14 @@ type Limits struct {
 
 // DefaultLimits hold where a server declares none.
 var DefaultLimits = Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1}
+
+// OrDefaults is l with DefaultLimits where it says nothing.
+func (l Limits) OrDefaults() Limits {
+	l.Memory = cmp.Or(l.Memory, DefaultLimits.Memory)
+	l.PIDs = cmp.Or(l.PIDs, DefaultLimits.PIDs)
+	l.CPUs = cmp.Or(l.CPUs, DefaultLimits.CPUs)
+	return l
+}
 
 // DefaultInstances is Limits.Instances where a server declares none.
 const DefaultInstances = 16

@@ -65,7 +65,7 @@ func Digest(s sandbox.Server) (sandbox.Digest, error) {
 func canonicalServer(s sandbox.Server) canonical {
 	c := canonical{
 		Version: 1, Name: string(s.Name), Command: s.Source.Command, Image: s.Source.Image, Args: s.Source.Args,
-		Workspace: string(s.Spec.Workspace), Folders: s.Spec.Folders, Env: s.Spec.Env, Limits: fullLimits(s.Spec.Limits),
+		Workspace: string(s.Spec.Workspace), Folders: s.Spec.Folders, Env: s.Spec.Env, Limits: s.Spec.Limits.OrDefaults(),
 		IdleMS: s.Spec.Lifecycle.Idle.Milliseconds(), HardMS: s.Spec.Lifecycle.Hard.Milliseconds(),
 		CallMS: s.Spec.Lifecycle.Call.Milliseconds(), Tools: s.Spec.Tools.Allow,
 	}
@@ -107,17 +107,4 @@ func (c *canonical) later(s sandbox.Server) {
 	if len(s.Spec.Secrets) > 0 {
 		c.Secrets = s.Spec.Secrets
 	}
-}
-
-func fullLimits(l sandbox.Limits) sandbox.Limits {
-	if l.Memory == 0 {
-		l.Memory = sandbox.DefaultLimits.Memory
-	}
-	if l.PIDs == 0 {
-		l.PIDs = sandbox.DefaultLimits.PIDs
-	}
-	if l.CPUs == 0 {
-		l.CPUs = sandbox.DefaultLimits.CPUs
-	}
-	return l
 }

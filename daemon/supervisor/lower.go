@@ -27,7 +27,7 @@ func lower(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o 
 	l := sandbox.Launch{
 		ID: id, Server: server.Name, Group: o.Group, Env: server.Spec.Env, Volume: o.Volume,
 		Package: pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
-		Limits: orDefaults(server.Spec.Limits), Network: server.Spec.Reach(time.Now()),
+		Limits: server.Spec.Limits.OrDefaults(), Network: server.Spec.Reach(time.Now()),
 	}
 	if len(l.Folders) > 0 {
 		l.Dir = l.Folders[0].Host
@@ -52,19 +52,6 @@ func folders(spec sandbox.Spec, id sandbox.WorkspaceID) []sandbox.Folder {
 		all = append(all, f)
 	}
 	return all
-}
-
-func orDefaults(l sandbox.Limits) sandbox.Limits {
-	if l.Memory == 0 {
-		l.Memory = sandbox.DefaultLimits.Memory
-	}
-	if l.PIDs == 0 {
-		l.PIDs = sandbox.DefaultLimits.PIDs
-	}
-	if l.CPUs == 0 {
-		l.CPUs = sandbox.DefaultLimits.CPUs
-	}
-	return l
 }
 
 // program sets what runs: a package's entry, an image's, or a program of the host.

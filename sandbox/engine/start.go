@@ -214,7 +214,7 @@ func (e *Engine) deleteContainer(ctx context.Context, c client.Container) error 
 }
 
 func (e *Engine) fillInfo(b *box) {
-	limits, notices := rootless.InForce(rootless.WithDefaults(b.launch.Limits), e.cfg.Cgroups, e.cfg.Root)
+	limits, notices := rootless.InForce(b.launch.Limits.OrDefaults(), e.cfg.Cgroups, e.cfg.Root)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.info = sandbox.InstanceInfo{

@@ -9,7 +9,6 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/garita-dev/garita/sandbox"
-	"github.com/garita-dev/garita/sandbox/rootless"
 )
 
 // mounts lists everything visible inside, parents before children.
@@ -62,7 +61,7 @@ func scratchMounts(in Input) []specs.Mount {
 	owner := fmt.Sprintf("uid=%d,gid=%d", UserID, UserID)
 	uid, gid, _ := strings.Cut(owner, ",")
 	// What is in them counts as memory where a control group counts; elsewhere this is the bound.
-	size := fmt.Sprintf("size=%d", rootless.WithDefaults(in.Launch.Limits).Memory)
+	size := fmt.Sprintf("size=%d", in.Launch.Limits.OrDefaults().Memory)
 	all := []specs.Mount{
 		tmpfs("/run", "nodev", "noexec", "mode=755", "size=16384k"),
 		tmpfs("/tmp", "nodev", "mode=1777", size),

@@ -87,7 +87,7 @@ type Input struct {
 
 // Lower returns the spec of the sandbox and what garita-init shall run in it.
 func Lower(in Input) (*specs.Spec, handoff.Request) {
-	limits := rootless.WithDefaults(in.Launch.Limits)
+	limits := in.Launch.Limits.OrDefaults()
 	s := &specs.Spec{
 		Version:     "1.0.2",
 		Hostname:    "garita",
@@ -197,7 +197,7 @@ func request(in Input) handoff.Request {
 	r := handoff.Request{Argv: in.Launch.Argv, Dir: in.Launch.Dir, Listen: in.Listen, Await: in.Launch.Await}
 	if !in.Host.Cgroups.Memory {
 		// Set by garita-init: runc's own start needs more than a small server may have.
-		r.Data = uint64(rootless.WithDefaults(in.Launch.Limits).Memory)
+		r.Data = uint64(in.Launch.Limits.OrDefaults().Memory)
 	}
 	env := map[string]string{
 		"HOME": Home, "TMPDIR": "/tmp", "USER": "user", "LANG": "C.UTF-8",

@@ -36,20 +36,6 @@ func InForce(l sandbox.Limits, c Cgroups, root bool) (held []sandbox.LimitInForc
 	return held, notices
 }
 
-// WithDefaults fills zero limits.
-func WithDefaults(l sandbox.Limits) sandbox.Limits {
-	if l.Memory == 0 {
-		l.Memory = sandbox.DefaultLimits.Memory
-	}
-	if l.PIDs == 0 {
-		l.PIDs = sandbox.DefaultLimits.PIDs
-	}
-	if l.CPUs == 0 {
-		l.CPUs = sandbox.DefaultLimits.CPUs
-	}
-	return l
-}
-
 // Bytes shows a size as people write it: "512 MiB".
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
