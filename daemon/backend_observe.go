@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,6 +160,27 @@ func (o *observation) gather() {
 	case <-gathered:
 	case <-time.After(gatherTime):
 	}
+}
+
+// Observations implements httpapi.Backend.
+func (d *Daemon) Observations(context.Context) ([]api.ObservationSummary, error) {
+	d.observed.mu.Lock()
+	names := slices.Sorted(maps.Keys(d.observed.of))
+	d.observed.mu.Unlock()
+	out := []api.ObservationSummary{}
+	for _, name := range names {
+		server, err := d.configured(string(name))
+		if err != nil { // it was removed meanwhile
+			continue
+		}
+		if o := d.observed.show(server); o.State != "none" {
+			out = append(out, api.ObservationSummary{
+				Server: o.Server, State: o.State, Since: *o.Since, Until: *o.Until, Ended: o.Ended, Seen: len(o.Seen),
+				Changes: o.Proposal != nil && o.Proposal.Binding != "",
+			})
+		}
+	}
+	return out, nil
 }
 
 // Observation implements httpapi.Backend.

@@ -26,6 +26,7 @@
 //	POST   /api/v1/servers/{name}/pins            PinAnswer → Pins: accept or refuse what is held back
 //	GET    /api/v1/servers/{name}/network         Network: what it may reach, reaches and was refused
 //	POST   /api/v1/servers/{name}/network         NetworkChange → Network: allow it a host, or take one back
+//	GET    /api/v1/observations                   []ObservationSummary: what is watched, and what waits to be accepted
 //	GET    /api/v1/servers/{name}/observation?after=&wait=   Observation; wait: until it is beyond after
 //	POST   /api/v1/servers/{name}/observation     ObserveRequest → Observation: watch what it does, and ask about everything
 //	POST   /api/v1/servers/{name}/observation/end      Observation: what was seen, and the least it needs
@@ -144,7 +145,7 @@ type Check struct {
 // Event says that something changed; readers fetch it anew. Kind reset: everything may have.
 type Event struct {
 	Seq  int64  `json:"seq"`
-	Kind string `json:"kind"` // call | approval | grant | server | session | secret | workspace | policy | status | progress | reset
+	Kind string `json:"kind"` // call | approval | grant | server | session | secret | network | observation | workspace | policy | status | progress | reset
 	ID   string `json:"id"`   // of what changed
 	// Progress is set for kind progress: long work under way, by ID.
 	Progress *Progress `json:"progress,omitempty"`
@@ -189,6 +190,7 @@ type Call struct {
 	ResultDigest string          `json:"result_digest,omitempty"`
 	Changes      []Change        `json:"changes"`
 	Findings     []string        `json:"findings"`
+	Commands     []string        `json:"commands,omitempty"`  // that were executed while it ran, where rules or a person watch them
 	Arguments    json.RawMessage `json:"arguments,omitempty"` // redacted; only in GET /calls/{id}
 	Input        json.RawMessage `json:"input,omitempty"`     // likewise: its answers to what the server asked in the middle of the call (inputResponses, requestState)
 }
@@ -237,6 +239,16 @@ type Approval struct {
 	Network *NetworkAccess `json:"network,omitempty"`
 	Install *Installation  `json:"install,omitempty"`
 	Secret  *SecretUse     `json:"secret,omitempty"`
+	Exec    *Execution     `json:"exec,omitempty"` // of kind command, where no tool call is asked about but a program that a server wants to execute
+}
+
+// Execution is a program that a server wants to execute. Texts are its own words, bounded and made visible.
+type Execution struct {
+	Line   string `json:"line"`             // "git push origin main"
+	Path   string `json:"path,omitempty"`   // the file, as inside; "" for one in memory
+	Dir    string `json:"dir,omitempty"`    // that it would run in
+	Script string `json:"script,omitempty"` // of a script: how it is run, "/usr/bin/env node /srv/x.js"
+	Call   string `json:"call,omitempty"`   // the call it happened in, where that is one
 }
 
 // Finding is one thing about a question that a person should look at before saying yes.
@@ -271,7 +283,18 @@ type Server struct {
 	Instances []Instance `json:"instances"`
 	Tools     []Tool     `json:"tools"`
 	Variables []string   `json:"variables,omitempty"` // that the server sees, by name; secrets say so
-	Progress  *Progress  `json:"progress,omitempty"`
+	Exec      *ExecRules `json:"exec,omitempty"`      // what it may execute; without rules it is whatever it wants
+	// Observed says that a person watches it (observing), or that a proposal of that waits (ended).
+	Observed string    `json:"observed,omitempty"`
+	Progress *Progress `json:"progress,omitempty"`
+}
+
+// ExecRules are patterns of command lines. Deny is stronger than ask, and ask than allow; what none of
+// them has is denied.
+type ExecRules struct {
+	Allow []string `json:"allow"`
+	Ask   []string `json:"ask"`
+	Deny  []string `json:"deny"`
 }
 
 // Limit is one limit that really holds.

@@ -22,6 +22,17 @@ type Observation struct {
 	Proposal *LeastSpec `json:"proposal,omitempty"`
 }
 
+// ObservationSummary is one server that is watched, or whose proposal waits.
+type ObservationSummary struct {
+	Server  string     `json:"server"`
+	State   string     `json:"state"` // observing | ended
+	Since   time.Time  `json:"since"`
+	Until   time.Time  `json:"until"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	Seen    int        `json:"seen"`    // things
+	Changes bool       `json:"changes"` // it has ended, and there is something to accept
+}
+
 // Observed is one thing that the server did. Texts are its own words, bounded and made visible.
 type Observed struct {
 	Kind   string    `json:"kind"` // tool | host | command | path | secret | change
@@ -78,6 +89,11 @@ type LeastAnswer struct {
 // Observation is how a server is or was observed; with wait > 0 it returns as soon as Seq is above after.
 func (c *Client) Observation(ctx context.Context, server string, after int64, wait time.Duration) (Observation, error) {
 	return get[Observation](ctx, c, observationPath(server), values("after", number(after), "wait", waiting(wait)))
+}
+
+// Observations are the servers that are watched, and those whose proposal waits, by name.
+func (c *Client) Observations(ctx context.Context) ([]ObservationSummary, error) {
+	return get[[]ObservationSummary](ctx, c, "/api/v1/observations", nil)
 }
 
 // Observe begins to observe a server: its sandboxes end, and from the next call on it is asked about

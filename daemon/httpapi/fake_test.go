@@ -147,6 +147,10 @@ func (f *fake) OpenKeeper(_ context.Context, p httpapi.Peer, _ api.KeeperOpen) (
 	return api.Keeper{State: "ready"}, nil
 }
 
+func (f *fake) Observations(context.Context) ([]api.ObservationSummary, error) {
+	return []api.ObservationSummary{{Server: "github", State: "observing", Seen: 3}}, nil
+}
+
 func (f *fake) Observation(_ context.Context, server string, after int64, _ time.Duration) (api.Observation, error) {
 	return api.Observation{Server: server, State: "observing", Seq: after, Seen: []api.Observed{}, Notes: []string{}}, nil
 }

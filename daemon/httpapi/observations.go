@@ -10,6 +10,8 @@ import (
 // observations is what the backend does about servers that a person watches. What begins, ends or
 // accepts one is refused to peers that may not answer for the person (PermissionDenied).
 type observations interface {
+	// Observations are those that go on, and those that wait to be accepted.
+	Observations(ctx context.Context) ([]api.ObservationSummary, error)
 	// Observation returns at once, or with wait > 0 once its Seq is above after.
 	Observation(ctx context.Context, server string, after int64, wait time.Duration) (api.Observation, error)
 	Observe(ctx context.Context, peer Peer, server string, r api.ObserveRequest) (api.Observation, error)
@@ -17,6 +19,10 @@ type observations interface {
 	ChooseMounts(ctx context.Context, peer Peer, server string, m api.MountChoice) (api.Observation, error)
 	AcceptObservation(ctx context.Context, peer Peer, server string, a api.LeastAnswer) (api.Observation, error)
 	ForgetObservation(ctx context.Context, peer Peer, server string) error
+}
+
+func (s *Server) observations(ctx context.Context, _ *struct{}) ([]api.ObservationSummary, error) {
+	return s.backend.Observations(ctx)
 }
 
 func (s *Server) observation(ctx context.Context, in *logInput) (api.Observation, error) {

@@ -55,6 +55,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/servers/{name}/pins", anyone, "answer-pins", answer(s.answerPins)},
 		{"GET", "/api/v1/servers/{name}/network", anyone, "get-network", answer(s.network)},
 		{"POST", "/api/v1/servers/{name}/network", anyone, "change-network", answer(s.changeNetwork)},
+		{"GET", "/api/v1/observations", anyone, "list-observations", answer(s.observations)},
 		{"GET", "/api/v1/servers/{name}/observation", anyone, "get-observation", answer(s.observation)},
 		{"POST", "/api/v1/servers/{name}/observation", anyone, "observe-server", answer(s.observe)},
 		{"POST", "/api/v1/servers/{name}/observation/end", anyone, "end-observation", answer(s.endObservation)},

@@ -436,6 +436,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/observations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List observations
+         * @description May be called by: programs of this user, the page.
+         */
+        get: operations["list-observations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policy": {
         parameters: {
             query?: never;
@@ -1328,6 +1348,7 @@ export interface components {
             by?: string;
             call: components["schemas"]["Call"];
             diff?: components["schemas"]["FileDiff"];
+            exec?: components["schemas"]["Execution"];
             /** Format: date-time */
             expires: string;
             findings: components["schemas"]["Finding"][];
@@ -1383,6 +1404,7 @@ export interface components {
             changes: components["schemas"]["Change"][];
             class: string;
             class_why: string;
+            commands?: string[];
             /** Format: double */
             duration_ms: number;
             effect: string;
@@ -1454,6 +1476,18 @@ export interface components {
             progress?: components["schemas"]["Progress"];
             /** Format: int64 */
             seq: number;
+        };
+        ExecRules: {
+            allow: string[];
+            ask: string[];
+            deny: string[];
+        };
+        Execution: {
+            call?: string;
+            dir?: string;
+            line: string;
+            path?: string;
+            script?: string;
         };
         ExplainRequest: {
             agent?: string;
@@ -1764,6 +1798,19 @@ export interface components {
             /** Format: date-time */
             until?: string;
         };
+        ObservationSummary: {
+            changes: boolean;
+            /** Format: date-time */
+            ended?: string;
+            /** Format: int64 */
+            seen: number;
+            server: string;
+            /** Format: date-time */
+            since: string;
+            state: string;
+            /** Format: date-time */
+            until: string;
+        };
         ObserveRequest: {
             /** Format: int64 */
             minutes?: number;
@@ -2055,12 +2102,14 @@ export interface components {
         Server: {
             clients: string[];
             command: string[];
+            exec?: components["schemas"]["ExecRules"];
             folders: string[];
             image?: string;
             instances: components["schemas"]["Instance"][];
             limits: components["schemas"]["Limit"][];
             name: string;
             notices: string[];
+            observed?: string;
             package?: string;
             progress?: components["schemas"]["Progress"];
             reason?: string;
@@ -2946,6 +2995,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportPlan"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-observations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObservationSummary"][];
                 };
             };
             /** @description Error */
