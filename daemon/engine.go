@@ -40,13 +40,14 @@ type engine struct {
 	fetched func(sandbox.PackageRef, []client.Fetch)
 	ways    *ways
 	ending  sync.WaitGroup // sandboxes with a way out, until they have ended
+	needed  chan struct{}  // holds one word while somebody needs a wall that may not be there yet
 
 	mu      sync.Mutex // guards the fields below
 	current *client.Engine
 	wall    *client.Wall
 	err     error
 	ready   chan struct{}             // closed while there is an engine, or it has failed
-	another chan struct{}             // closed and replaced when the wall is another one
+	another chan struct{}             // closed and replaced when the engine or the wall is another one, or none
 	images  map[string]sandbox.Digest // by reference
 	// young are "name@version"s that a person allows whatever their age.
 	young map[sandbox.Ecosystem][]string
@@ -59,7 +60,10 @@ type engineState struct {
 }
 
 func newEngine(config client.Config, home string, log *slog.Logger, changed func()) *engine {
-	return &engine{config: config, home: home, log: log, changed: changed, ready: make(chan struct{}), another: make(chan struct{}), images: map[string]sandbox.Digest{}}
+	return &engine{
+		config: config, home: home, log: log, changed: changed, needed: make(chan struct{}, 1),
+		ready: make(chan struct{}), another: make(chan struct{}), images: map[string]sandbox.Digest{},
+	}
 }
 
 // Run starts the children, and again when one has died, until ctx ends. Then it ends them.
@@ -84,14 +88,11 @@ func (e *engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// once is one life of the engine. A wall that dies meanwhile is started again; sandboxes live on.
+// once is one life of the engine. The wall is started when somebody needs it, for an idle daemon is
+// to be small. One that dies is started again; sandboxes live on.
 func (e *engine) once(ctx context.Context) error {
-	wall, err := client.StartWall(ctx, e.config)
-	if err != nil {
-		e.set(nil, nil, fmt.Errorf("start the wall: %w", err))
-		return err
-	}
-	defer func() { _ = wall.Close() }()
+	var wall *client.Wall
+	defer func() { closeWall(wall) }()
 	running, err := client.StartEngine(ctx, e.config)
 	if err != nil {
 		e.set(nil, nil, fmt.Errorf("start the engine: %w", err))
@@ -99,14 +100,22 @@ func (e *engine) once(ctx context.Context) error {
 	}
 	defer e.ending.Wait()
 	defer running.Close()
-	e.set(running, wall, nil)
+	e.set(running, nil, nil)
 	for {
 		select {
 		case <-running.Done():
 			err = fmt.Errorf("garita-engine has died: %w", orUnknown(running.Err()))
 			e.set(nil, nil, err)
 			return err
-		case <-wall.Done():
+		case <-e.needed:
+			if wall != nil {
+				continue
+			}
+			if wall, err = e.startWall(ctx); err != nil {
+				return err
+			}
+			e.set(running, wall, nil)
+		case <-deathOf(wall):
 			if wall, err = e.anotherWall(ctx, wall); err != nil {
 				return err
 			}
@@ -118,6 +127,28 @@ func (e *engine) once(ctx context.Context) error {
 	}
 }
 
+func closeWall(w *client.Wall) {
+	if w != nil {
+		_ = w.Close()
+	}
+}
+
+// deathOf is closed when w has ended; never, where there is none.
+func deathOf(w *client.Wall) <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Done()
+}
+
+func (e *engine) startWall(ctx context.Context) (*client.Wall, error) {
+	wall, err := client.StartWall(ctx, e.config)
+	if err != nil {
+		e.set(nil, nil, fmt.Errorf("start the wall: %w", err))
+	}
+	return wall, err
+}
+
 // anotherWall starts a wall where one has died.
 func (e *engine) anotherWall(ctx context.Context, dead *client.Wall) (*client.Wall, error) {
 	e.log.Error("the wall has ended", "err", orUnknown(dead.Err()))
@@ -126,12 +157,7 @@ func (e *engine) anotherWall(ctx context.Context, dead *client.Wall) (*client.Wa
 	case <-ctx.Done():
 		return dead, ctx.Err()
 	}
-	wall, err := client.StartWall(ctx, e.config)
-	if err != nil {
-		e.set(nil, nil, fmt.Errorf("start the wall again: %w", err))
-		return dead, err
-	}
-	return wall, nil
+	return e.startWall(ctx)
 }
 
 func orUnknown(err error) error {
@@ -143,7 +169,7 @@ func orUnknown(err error) error {
 
 func (e *engine) set(running *client.Engine, wall *client.Wall, err error) {
 	e.mu.Lock()
-	if e.wall != wall {
+	if e.current != running || e.wall != wall {
 		close(e.another)
 		e.another = make(chan struct{})
 	}
@@ -160,22 +186,53 @@ func (e *engine) set(running *client.Engine, wall *client.Wall, err error) {
 	e.changed()
 }
 
+// wake sees to it that there will be a wall. It does not wait.
+func (e *engine) wake() {
+	select {
+	case e.needed <- struct{}{}:
+	default: // somebody has just said so
+	}
+}
+
+// both waits for the engine and the wall, which is started if it is not there, and returns them, or
+// why there are none.
+func (e *engine) both(ctx context.Context) (*client.Engine, *client.Wall, error) {
+	for {
+		running, err := e.get(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		e.mu.Lock()
+		wall, another := e.wall, e.another
+		e.mu.Unlock()
+		if wall != nil {
+			return running, wall, nil
+		}
+		e.wake()
+		select {
+		case <-another:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
 // get waits for the engine's start and returns it, or why there is none.
-func (e *engine) get(ctx context.Context) (*client.Engine, *client.Wall, error) {
+func (e *engine) get(ctx context.Context) (*client.Engine, error) {
 	e.mu.Lock()
 	ready := e.ready
 	e.mu.Unlock()
 	select {
 	case <-ready:
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.current == nil {
-		return nil, nil, fmt.Errorf("%w; see garita doctor: %w", e.err, errdefs.ErrFailedPrecondition)
+		return nil, fmt.Errorf("%w; see garita doctor: %w", e.err, errdefs.ErrFailedPrecondition)
 	}
-	return e.current, e.wall, nil
+	return e.current, nil
 }
 
 func (e *engine) state() engineState {
@@ -202,13 +259,17 @@ func (e *engine) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 
 // start starts a sandbox by the wall of this moment, which is returned where it has to do with it.
 func (e *engine) start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, *client.Wall, error) {
-	running, wall, err := e.get(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	if l.Network.Empty() {
+		running, err := e.get(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
 		i, err := running.Start(ctx, l, io)
 		return i, nil, err
+	}
+	running, wall, err := e.both(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	l.Trust = e.ways.trusted(l.Trust)
 	way, err := e.ways.begin(ctx, wall, l)
@@ -270,7 +331,7 @@ func (e *engine) renewed(ctx context.Context, ref sandbox.PackageRef, progress f
 
 // contents is all that an installed package consists of.
 func (e *engine) contents(ctx context.Context, p sandbox.Package) ([]string, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +339,7 @@ func (e *engine) contents(ctx context.Context, p sandbox.Package) ([]string, err
 }
 
 func (e *engine) installing(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, renew bool, progress func(sandbox.Progress)) (sandbox.Package, error) {
-	running, wall, err := e.get(ctx)
+	running, wall, err := e.both(ctx)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
@@ -356,12 +417,16 @@ func (e *engine) image(ctx context.Context, reference string, progress func(sand
 }
 
 func (e *engine) fetchImage(ctx context.Context, reference string, progress func(sandbox.Progress)) (sandbox.Digest, error) {
-	running, wall, err := e.get(ctx)
+	if filepath.IsAbs(reference) { // a layout or an archive on this machine
+		running, err := e.get(ctx)
+		if err != nil {
+			return "", err
+		}
+		return running.ImportImage(ctx, reference)
+	}
+	running, wall, err := e.both(ctx)
 	if err != nil {
 		return "", err
-	}
-	if filepath.IsAbs(reference) { // a layout or an archive on this machine
-		return running.ImportImage(ctx, reference)
 	}
 	pulled, err := wall.PullImage(ctx, client.Pull{Ref: reference, Dir: filepath.Join(e.config.Data, "images")}, progress)
 	if err != nil {
@@ -383,7 +448,7 @@ func (e *engine) renewedImage(ctx context.Context, reference string, progress fu
 
 // aboutImage is what an image that is there says of itself, by words for people.
 func (e *engine) aboutImage(ctx context.Context, digest sandbox.Digest) (map[string]string, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +458,7 @@ func (e *engine) aboutImage(ctx context.Context, digest sandbox.Digest) (map[str
 // The engine's side of workspaces, each asked of the engine that is there.
 
 func (e *engine) MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (sandbox.Mark, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -401,7 +466,7 @@ func (e *engine) MarkWorkspace(ctx context.Context, id sandbox.WorkspaceID) (san
 }
 
 func (e *engine) AdvanceWorkspace(ctx context.Context, id sandbox.WorkspaceID, from sandbox.Mark) ([]sandbox.Change, sandbox.Mark, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -409,7 +474,7 @@ func (e *engine) AdvanceWorkspace(ctx context.Context, id sandbox.WorkspaceID, f
 }
 
 func (e *engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, reason string) error {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return err
 	}
@@ -417,7 +482,7 @@ func (e *engine) HoldWorkspace(ctx context.Context, id sandbox.WorkspaceID, path
 }
 
 func (e *engine) WorkspaceChanges(ctx context.Context, id sandbox.WorkspaceID) ([]sandbox.Change, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -425,7 +490,7 @@ func (e *engine) WorkspaceChanges(ctx context.Context, id sandbox.WorkspaceID) (
 }
 
 func (e *engine) WorkspaceDiff(ctx context.Context, id sandbox.WorkspaceID) ([]sandbox.FileDiff, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -433,7 +498,7 @@ func (e *engine) WorkspaceDiff(ctx context.Context, id sandbox.WorkspaceID) ([]s
 }
 
 func (e *engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string, seen sandbox.Mark) (done, left []sandbox.Change, err error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -441,7 +506,7 @@ func (e *engine) ApplyWorkspace(ctx context.Context, id sandbox.WorkspaceID, pat
 }
 
 func (e *engine) DiscardWorkspace(ctx context.Context, id sandbox.WorkspaceID, paths []string) (done, left []sandbox.Change, err error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -450,7 +515,7 @@ func (e *engine) DiscardWorkspace(ctx context.Context, id sandbox.WorkspaceID, p
 
 // upper is where an agent's changed files of a folder lie (DESIGN: data/workspaces/ID/N/upper).
 func (e *engine) upper(ctx context.Context, id sandbox.WorkspaceID, folder string) (string, error) {
-	running, _, err := e.get(ctx)
+	running, err := e.get(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -198,7 +198,7 @@ const sightingsWait = 30 * time.Second
 
 // follow takes up what is seen in a sandbox until it ends.
 func (s *observations) follow(e *engine, l sandbox.Launch) {
-	running, _, err := e.get(s.d.running)
+	running, err := e.get(s.d.running)
 	if err != nil {
 		return
 	}

@@ -30,6 +30,9 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 		owner.Volume = ""
 	}
 	return func(ctx context.Context) (gateway.Upstream, error) {
+		if !d.reach(v.server).Empty() {
+			d.engine.wake() // so that the wall comes up beside the rest of the start
+		}
 		id := supervisor.NewInstanceID()
 		defer d.ways.expect(id, o)()
 		i, err := d.supervisor.Start(ctx, v.server, id, owner)

@@ -403,7 +403,7 @@ func (w *walled) holders(t *testing.T, value string) (where []string) {
 		holds(f)
 	}
 	holds("/proc/self/environ")
-	running, _, err := w.engine.get(t.Context())
+	running, err := w.engine.get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
