@@ -43,7 +43,7 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 		Name: string(s.Name), Command: notNil(s.Source.Command), Image: s.Source.Image, URL: s.Source.URL, State: string(state), Reason: reason,
 		Workspace: string(mode), Folders: notNil(s.Spec.Folders), Clients: notNil(d.clientsOf(s.Name)),
 		Limits: []api.Limit{}, Notices: []string{}, Instances: []api.Instance{}, Tools: d.toolsOf(s.Name),
-		Progress: d.progressOf(s.Name), Variables: variables(s.Spec),
+		Progress: d.progressOf(s.Name), Variables: variables(s.Spec, d.config.Settings().Network.CA != ""),
 	}
 	if p := d.config.Package(s.Name); p != nil {
 		out.Package = fmt.Sprintf("%s@%s %s", p.Name, p.Version, p.Integrity)
@@ -57,10 +57,19 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 	return out
 }
 
-// variables are those that a server sees, by name. Nothing of the daemon's own environment is among them.
-func variables(spec sandbox.Spec) []string {
+// variables are those that a server sees, by name; ca says that a company's certificates are trusted.
+// Nothing of the daemon's own environment is among them.
+func variables(spec sandbox.Spec, ca bool) []string {
 	names := slices.Collect(maps.Keys(spec.Env))
-	for _, name := range sandbox.OwnVariables {
+	own := slices.Clone(sandbox.OwnVariables)
+	placeholder := slices.ContainsFunc(spec.Secrets, func(g sandbox.SecretGrant) bool { return !g.Weaker() && g.InForce(time.Now()) })
+	if !spec.Network.Empty() {
+		own = append(own, sandbox.WallVariables...)
+	}
+	if !spec.Network.Empty() && (ca || placeholder) {
+		own = append(own, sandbox.TrustVariables...)
+	}
+	for _, name := range own {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

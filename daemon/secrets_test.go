@@ -563,7 +563,7 @@ func TestWhatAServerSees(t *testing.T) {
 		got := variables(sandbox.Spec{
 			Env:     map[string]string{"XDG_DATA_HOME": "/data", "LANG": "de_DE.UTF-8"},
 			Secrets: []sandbox.SecretGrant{envGrant(), {Secret: "github", Mode: sandbox.SecretPlaceholder, Env: "GITHUB_TOKEN"}},
-		})
+		}, false)
 		want := []string{"GITHUB_TOKEN (a placeholder of the secret github)", "HOME", "LANG", "PATH", "SEARCH_KEY (the secret search.key)", "SSL_CERT_FILE", "TMPDIR", "USER", "XDG_DATA_HOME"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

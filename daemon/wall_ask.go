@@ -140,6 +140,23 @@ func wanted(server sandbox.ServerName, a client.NetworkAsked, e sandbox.Endpoint
 	return "reach " + e.String(), fmt.Sprintf("%s is not in %s's list of hosts; it was asked for %s. Its address is looked up after a yes, not before, and refused then if it is a private one or a cloud's own.", e, server, during)
 }
 
+// oncePassed are the hosts that e names, as far as connections to them may pass by an answer alone.
+func (o *way) oncePassed(e sandbox.Endpoint) (all []sandbox.Endpoint) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for one := range o.approved {
+		all = append(all, one)
+	}
+	for _, c := range o.live {
+		all = append(all, sandbox.Endpoint{Host: c.Host, Port: c.Port})
+	}
+	if e.Port != 0 {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b sandbox.Endpoint) int { return strings.Compare(a.String(), b.String()) })
+	return slices.DeleteFunc(slices.Compact(all), func(one sandbox.Endpoint) bool { return len(withoutHost([]sandbox.Endpoint{one}, e)) > 0 })
+}
+
 // addressesOf are those that connections to e have now. o.mu is held.
 func (o *way) addressesOf(e sandbox.Endpoint) []string {
 	var all []string

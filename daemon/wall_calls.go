@@ -80,7 +80,7 @@ func (o *way) strayed(rules sandbox.Allowlist, hosts []string) (strayed []string
 	for _, host := range hosts {
 		e, err := sandbox.ParseEndpoint(host)
 		reach, _ := rules.Permits(e.Host, e.Port)
-		if err != nil || reach == sandbox.Nowhere && !o.approved[e] {
+		if err != nil || reach == sandbox.Nowhere && (!o.approved[e] || rules.Denies(e.Host, e.Port) != "") {
 			strayed = append(strayed, host)
 		}
 	}

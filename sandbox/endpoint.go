@@ -28,6 +28,14 @@ func (e Endpoint) String() string {
 	return host + ":" + strconv.Itoa(int(e.Port))
 }
 
+// Rule is String without the port where that is 0: each port, of Allowlist.Deny.
+func (e Endpoint) Rule() string {
+	if e.Port == 0 {
+		return strings.TrimSuffix(e.String(), ":0")
+	}
+	return e.String()
+}
+
 // Address is the IP address that e names; ok is false for a name.
 func (e Endpoint) Address() (ip netip.Addr, ok bool) {
 	ip, err := netip.ParseAddr(e.Host)

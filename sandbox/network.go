@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Allowlist is what a sandbox may reach. The zero Allowlist is nothing at all: a missing, a null and
-// an empty one are the same. Nothing in it can be matched by accident: each Endpoint has a port.
+// Allowlist is what a sandbox may reach. The zero Allowlist is no network at all: loopback and nothing
+// else, no wall, so that what is tried is on no record. A server of which nothing is said has Unsaid.
+// Nothing in it can be matched by accident: each Endpoint has a port.
 type Allowlist struct {
 	// Endpoints may have addresses of the public internet only.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
@@ -19,8 +20,14 @@ type Allowlist struct {
 	Localhost bool `json:"localhost,omitempty"`
 	// PublicWeb is any public host at the ports of the web, 443 and 80.
 	PublicWeb bool `json:"public_web,omitempty"`
+	// Deny is never reached and never asked about, whatever else lists it and whatever a person has permitted
+	// meanwhile. Port 0 is each port.
+	Deny []Endpoint `json:"deny,omitempty"`
 	// Ask puts what is not in the list to a person while the connection waits; otherwise it is refused at once.
 	Ask bool `json:"ask,omitempty"`
+	// Walled puts a sandbox that may reach nothing behind the wall all the same: what it tries is refused at
+	// once, and on record.
+	Walled bool `json:"walled,omitempty"`
 	// UploadLimit is how many bytes may be sent to one public host without as much coming back before a
 	// person is asked, or, without Ask, before it is refused. 0 is DefaultUpload with Ask, and no limit
 	// without; NoLimit is none.
@@ -57,9 +64,40 @@ var HostAliases = []string{"host.docker.internal", "host.containers.internal"}
 // WebPorts are those of PublicWeb. On them only TLS and HTTP pass.
 var WebPorts = []uint16{443, 80}
 
-// Empty says that nothing can be reached, and nobody is asked.
-func (l Allowlist) Empty() bool {
-	return len(l.Endpoints)+len(l.LAN)+len(l.HostPorts) == 0 && !l.PublicWeb && !l.Ask
+// Unsaid is for a server of which nothing is said: it reaches nothing, and whatever it tries is asked about.
+func Unsaid() Allowlist { return Allowlist{Ask: true} }
+
+// Empty says that there is no network at all: nothing can be reached, nobody is asked, and nothing is on record.
+func (l Allowlist) Empty() bool { return !l.Lists() && len(l.Deny) == 0 && !l.Ask && !l.Walled }
+
+// Lists says that something may be reached.
+func (l Allowlist) Lists() bool {
+	return len(l.Endpoints)+len(l.LAN)+len(l.HostPorts) > 0 || l.PublicWeb
+}
+
+// Bare is l without what may be reached: of everything it says what l says of what it does not list.
+func (l Allowlist) Bare() Allowlist {
+	return Allowlist{Deny: l.Deny, Ask: l.Ask, Walled: !l.Ask && !l.Empty(), UploadLimit: l.UploadLimit}
+}
+
+// Denies says by which rule host is never reached at port, "" by none. Port 0 asks whether it is reached at
+// no port whatever.
+func (l Allowlist) Denies(host string, port uint16) (rule string) {
+	if slices.Contains(HostAliases, host) {
+		host = HostName
+	}
+	for _, e := range l.Deny {
+		at := e
+		asked := port
+		if e.Port == 0 {
+			asked = max(port, 1)
+			at.Port = asked
+		}
+		if at.Matches(host, asked) {
+			return e.Rule()
+		}
+	}
+	return ""
 }
 
 // Reach says what addresses a permitted host may have.
@@ -74,8 +112,11 @@ const (
 )
 
 // Permits says how far a connection to host and port may reach, and the rule that says so. host is a
-// DNS name as Name makes it, or an address; the narrower reach wins.
+// DNS name as Name makes it, or an address; the narrower reach wins, and Deny over all.
 func (l Allowlist) Permits(host string, port uint16) (Reach, string) {
+	if l.Denies(host, port) != "" {
+		return Nowhere, ""
+	}
 	if host == HostName || slices.Contains(HostAliases, host) {
 		if slices.Contains(l.HostPorts, port) {
 			return ThisHost, "host:" + Endpoint{HostName, port}.String()
@@ -100,6 +141,9 @@ func (l Allowlist) Permits(host string, port uint16) (Reach, string) {
 
 // Names says whether host is reachable at any port: only then has it an address inside.
 func (l Allowlist) Names(host string) bool {
+	if l.Denies(host, 0) != "" {
+		return false
+	}
 	if host == HostName || slices.Contains(HostAliases, host) {
 		return len(l.HostPorts) > 0
 	}
@@ -142,6 +186,7 @@ type DenialKind string
 // The kinds of Denial.
 const (
 	DeniedName     DenialKind = "host"     // a name that is not in the list
+	DeniedAlways   DenialKind = "denied"   // Allowlist.Deny lists it
 	DeniedPort     DenialKind = "port"     // a listed host, at another port
 	DeniedAddress  DenialKind = "address"  // an address instead of a name
 	DeniedResolved DenialKind = "resolved" // a listed name with an address that it may not have

@@ -74,9 +74,18 @@ type Spec struct {
 	Secrets []SecretGrant
 }
 
-// OwnVariables are those that every server sees, whatever is declared. Where it may reach hosts, or has
-// placeholders of secrets, some more say which certificates count and how long to try again.
+// OwnVariables are those that every server sees, whatever is declared. Sorted.
 var OwnVariables = []string{"HOME", "LANG", "PATH", "SSL_CERT_FILE", "TMPDIR", "USER"}
+
+// WallVariables say to programs behind the wall how long to try again, and TrustVariables which
+// certificates count, where Launch.Trust names some. Sorted.
+var (
+	WallVariables  = []string{"NPM_CONFIG_FETCH_RETRY_FACTOR", "NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT", "NPM_CONFIG_FETCH_RETRY_MINTIMEOUT"}
+	TrustVariables = []string{
+		"AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "CURL_CA_BUNDLE", "DENO_TLS_CA_STORE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS",
+		"PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE",
+	}
+)
 
 // ServerRequest is something a server may ask of its client.
 type ServerRequest string

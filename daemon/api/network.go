@@ -14,7 +14,9 @@ type Network struct {
 	LAN       []string         `json:"lan"`   // those that may have private addresses
 	HostPorts []int            `json:"host_ports"`
 	PublicWeb bool             `json:"public_web"`
-	Ask       bool             `json:"ask"` // what is not listed is asked about
+	Deny      []string         `json:"deny"` // never reached and never asked about: "host" at each port, "host:port", "*.name"
+	Ask       bool             `json:"ask"`  // what is not listed is asked about
+	None      bool             `json:"none"` // network: none, not even the wall: what it tries is on no record
 	Granted   []NetworkGrant   `json:"granted"`
 	Live      []LiveConnection `json:"live"`
 	Tried     []NetworkTried   `json:"tried"` // the latest first
@@ -38,11 +40,14 @@ type LiveConnection struct {
 	Address string    `json:"address"` // that was resolved and dialed
 	Rule    string    `json:"rule"`
 	Opened  time.Time `json:"opened"`
+	// Sent and Received are the bytes that have passed by now, out of the sandbox and into it.
+	Sent     int64 `json:"sent"`
+	Received int64 `json:"received"`
 }
 
 // NetworkTried is something the server was refused. Its host is the server's own word.
 type NetworkTried struct {
-	Kind    string    `json:"kind"` // host | port | address | resolved | content | protocol | upstream
+	Kind    string    `json:"kind"` // host | port | address | resolved | content | protocol | upload | upstream | denied (it is kept blocked)
 	Host    string    `json:"host"`
 	Port    int       `json:"port,omitempty"` // 0 where only a name was asked for
 	Address string    `json:"address,omitempty"`
@@ -53,10 +58,13 @@ type NetworkTried struct {
 	Last    time.Time `json:"last"`
 }
 
-// NetworkChange allows a server a host, or takes that back. Taking back ends what is open to it.
+// NetworkChange allows a server a host, or takes that back, which ends what is open to it. A host that was
+// not allowed is kept blocked by taking it back: it is denied, and nobody is asked about it any more. Allow and
+// Forget end that; Forget has it asked about again.
 type NetworkChange struct {
-	Host  string `json:"host"` // "host", "host:port", "*.name:port" or "public-web"
-	Allow bool   `json:"allow"`
+	Host   string `json:"host"` // "host", "host:port", "*.name:port" or "public-web"
+	Allow  bool   `json:"allow"`
+	Forget bool   `json:"forget,omitempty"` // with Allow false: it is neither allowed nor denied any more
 }
 
 // Network asks what a server may reach.

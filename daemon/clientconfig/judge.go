@@ -179,7 +179,7 @@ func programName(command string) string {
 
 func (d *draft) server(name sandbox.ServerName) sandbox.Server {
 	s := sandbox.Server{Name: name, Source: sandbox.Source{Command: d.command}}
-	s.Spec = sandbox.Spec{Workspace: sandbox.Snapshot, Folders: d.folders, Mounts: d.mounts, Env: d.env, Secrets: d.granted}
+	s.Spec = sandbox.Spec{Workspace: sandbox.Snapshot, Folders: d.folders, Mounts: d.mounts, Env: d.env, Network: sandbox.Unsaid(), Secrets: d.granted}
 	if len(d.e.tools) > 0 && !slices.Contains(d.e.tools, "*") {
 		for _, t := range d.e.tools {
 			s.Spec.Tools.Allow = append(s.Spec.Tools.Allow, escapePattern(t))
@@ -211,7 +211,7 @@ func (d *draft) grants() []string {
 		out = append(out, "variables: "+strings.Join(names, ", "))
 	}
 	if secrets := d.grantWords(); len(secrets) > 0 {
-		return append(append(out, secrets...), "no other host, no other secret")
+		return append(append(out, secrets...), "no other host before you are asked, no other secret")
 	}
-	return append(out, "no network, no secret")
+	return append(out, "no host before you are asked, no secret")
 }

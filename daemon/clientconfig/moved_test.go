@@ -58,7 +58,7 @@ func TestSecretsOfAnEntryAreMoved(t *testing.T) {
 			[]sandbox.SecretGrant{{Secret: "s-k", Mode: sandbox.SecretEnv, Env: "K"}},
 			nil, true, "garita secret set s-k",
 		},
-		"none":            {`"LOG":"debug","MAX_TOKENS":"100"`, nil, map[string]string{"LOG": "debug", "MAX_TOKENS": "100"}, false, "no network, no secret"},
+		"none":            {`"LOG":"debug","MAX_TOKENS":"100"`, nil, map[string]string{"LOG": "debug", "MAX_TOKENS": "100"}, false, "no host before you are asked, no secret"},
 		"one that steers": {`"NPM_CONFIG__AUTH_TOKEN":"hunter2hunter2"`, nil, nil, false, "is left out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestTheUsualServer(t *testing.T) {
 		Grants: []string{
 			"install and run the npm package @modelcontextprotocol/server-filesystem, its newest version now, then always that one",
 			"read and write in a snapshot of /home/ana/shop; your files change only when you apply",
-			"no network, no secret",
+			"no host before you are asked, no secret",
 		},
 	}
 	if d := cmp.Diff(got, want); d != "" {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 
@@ -43,6 +44,7 @@ type canonical struct {
 	Scripts   []string                `json:"install_scripts,omitzero"`
 	Secrets   []sandbox.SecretGrant   `json:"secrets,omitzero"`
 	FreezeMS  int64                   `json:"freeze_ms,omitzero"`
+	NoNetwork bool                    `json:"no_network,omitzero"`
 }
 
 type canonicalMount struct {
@@ -92,7 +94,7 @@ func (c *canonical) later(s sandbox.Server) {
 	if len(s.Source.Headers) > 0 {
 		c.Headers = s.Source.Headers
 	}
-	if !s.Spec.Network.Empty() {
+	if c.NoNetwork = s.Spec.Network.Empty() && !s.Source.External(); !reflect.DeepEqual(s.Spec.Network, sandbox.Unsaid()) {
 		c.Network = s.Spec.Network
 	}
 	if len(s.Spec.DenyRequests) > 0 {

@@ -48,7 +48,7 @@ func (d *declared) remote() (src sandbox.Source, key string, err error) {
 // reaches says whether hosts are declared.
 func (d *declared) reaches() bool {
 	l, err := d.Network.lower()
-	return err != nil || !l.Empty()
+	return err != nil || l.Lists() || len(l.Deny) > 0
 }
 
 // checkURL takes https, and http to this machine alone: what is sent in the clear can be read and

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,13 +12,16 @@ import (
 	"github.com/garita-dev/garita/sandbox"
 )
 
-// declaredNetwork is what a server may reach. Missing, null and empty all mean nothing.
+// declaredNetwork is what a server may reach. Missing, null and empty all mean nothing, and that it is
+// asked about.
 type declaredNetwork struct {
+	Word      string   `yaml:"-"`                   // "none" in place of all this: not even the wall
+	Deny      []string `yaml:"deny,omitempty"`      // never, at each port where none is named
 	Allow     []string `yaml:"allow,omitempty"`     // "host", "host:port", "*.name", "public-web"
 	LAN       []string `yaml:"lan,omitempty"`       // the same, for hosts with private addresses
 	Host      []int    `yaml:"host,omitempty"`      // ports of services on this machine's loopback
 	Localhost bool     `yaml:"localhost,omitempty"` // those are at localhost inside, too
-	Ask       *bool    `yaml:"ask,omitempty"`       // nil asks where anything is allowed
+	Ask       *bool    `yaml:"ask,omitempty"`       // nil asks
 	Uploads   string   `yaml:"uploads,omitempty"`   // how much may be sent to a public host unasked; "" is 1MiB, "none" any amount
 }
 
@@ -39,6 +43,20 @@ func uploadLimit(text string) (int64, error) {
 	return n, nil
 }
 
+// noNetwork is what stands for a network that is not there.
+const noNetwork = "none"
+
+// UnmarshalYAML reads the word none, or what is reached.
+func (d *declaredNetwork) UnmarshalYAML(unmarshal func(any) error) error {
+	var word string
+	if err := unmarshal(&word); err == nil && word != "" {
+		*d = declaredNetwork{Word: word}
+		return nil
+	}
+	type plain declaredNetwork
+	return unmarshal((*plain)(d))
+}
+
 // publicWeb is any public host at the ports of the web.
 const publicWeb = "public-web"
 
@@ -46,10 +64,14 @@ const publicWeb = "public-web"
 const maxRules = 1000
 
 func (d *declaredNetwork) lower() (l sandbox.Allowlist, err error) {
-	if d == nil {
+	switch {
+	case d == nil:
+		return sandbox.Unsaid(), nil
+	case d.Word == noNetwork:
 		return l, nil
-	}
-	if len(d.Allow)+len(d.LAN)+len(d.Host) > maxRules {
+	case d.Word != "":
+		return l, fmt.Errorf("network: want none, or what the server may reach: {allow: [HOST]}")
+	case len(d.Allow)+len(d.LAN)+len(d.Host)+len(d.Deny) > maxRules:
 		return l, fmt.Errorf("network: more than %d rules", maxRules)
 	}
 	rules := slices.DeleteFunc(slices.Clone(d.Allow), func(r string) bool { return r == publicWeb })
@@ -69,11 +91,57 @@ func (d *declaredNetwork) lower() (l sandbox.Allowlist, err error) {
 	if l.UploadLimit, err = uploadLimit(d.Uploads); err != nil {
 		return sandbox.Allowlist{}, err
 	}
-	l.Ask = !l.Empty()
-	if d.Ask != nil {
-		l.Ask = *d.Ask
+	if l.Deny, err = denials(d.Deny); err != nil {
+		return sandbox.Allowlist{}, err
 	}
+	l.Ask = d.Ask == nil || *d.Ask
+	l.Walled = l.Empty()
 	return l, nil
+}
+
+// network is what the server may reach from within its walls; one elsewhere has none.
+func (d *declared) network() (l sandbox.Allowlist, err error) {
+	if d.URL != "" {
+		return l, nil
+	}
+	if d.Network != nil && d.Network.Word != "" && slices.ContainsFunc(d.Secrets, declaredSecret.byTheWall) {
+		return l, fmt.Errorf("network: none, and a secret is to be sent to hosts; take one of them out")
+	}
+	return d.Network.lower()
+}
+
+// byTheWall says that the secret is put into requests.
+func (s declaredSecret) byTheWall() bool {
+	return s.Mode == "" || s.Mode == string(sandbox.SecretPlaceholder)
+}
+
+// denials reads what is never reached.
+func denials(rules []string) (out []sandbox.Endpoint, err error) {
+	for _, rule := range rules {
+		e, err := ParseDenial(rule)
+		if err != nil {
+			return nil, fmt.Errorf("network: deny: %w", err)
+		}
+		if !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// ParseDenial reads a host that is never reached as a person writes it: at each port where none is named,
+// which the Endpoint has as port 0. A wildcard may be as wide as its author likes.
+func ParseDenial(rule string) (sandbox.Endpoint, error) {
+	text, err := ascii(rule)
+	if err != nil {
+		return sandbox.Endpoint{}, err
+	}
+	e, err := sandbox.ParseEndpoint(text)
+	named := strings.HasSuffix(text, fmt.Sprintf(":%d", e.Port)) && (strings.Count(text, ":") == 1 || strings.HasPrefix(text, "["))
+	if err == nil && !named {
+		e.Port = 0
+	}
+	return e, err
 }
 
 func endpoints(key string, rules []string, check func(sandbox.Endpoint) error) ([]sandbox.Endpoint, error) {
@@ -179,9 +247,9 @@ func hostPorts(ports []int) ([]uint16, error) {
 // declareNetwork writes an Allowlist as a person would.
 func declareNetwork(l sandbox.Allowlist) *declaredNetwork {
 	if l.Empty() {
-		return nil
+		return &declaredNetwork{Word: noNetwork}
 	}
-	d := &declaredNetwork{Allow: ruleTexts(l.Endpoints), LAN: ruleTexts(l.LAN), Localhost: l.Localhost}
+	d := &declaredNetwork{Allow: ruleTexts(l.Endpoints), LAN: ruleTexts(l.LAN), Localhost: l.Localhost, Deny: ruleTexts(l.Deny)}
 	if l.PublicWeb {
 		d.Allow = append(d.Allow, publicWeb)
 	}
@@ -194,11 +262,11 @@ func declareNetwork(l sandbox.Allowlist) *declaredNetwork {
 	for _, p := range l.HostPorts {
 		d.Host = append(d.Host, int(p))
 	}
-	bare := l
-	bare.Ask = false
-	if l.Ask == bare.Empty() { // it is not what it would be anyway
-		ask := l.Ask
-		d.Ask = &ask
+	if !l.Ask {
+		d.Ask = new(bool)
+	}
+	if reflect.DeepEqual(*d, declaredNetwork{}) { // it is what it would be anyway
+		return nil
 	}
 	return d
 }
@@ -206,7 +274,7 @@ func declareNetwork(l sandbox.Allowlist) *declaredNetwork {
 func ruleTexts(list []sandbox.Endpoint) []string {
 	var out []string
 	for _, e := range list {
-		out = append(out, e.String())
+		out = append(out, e.Rule())
 	}
 	return out
 }

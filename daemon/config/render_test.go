@@ -23,6 +23,7 @@ func full() sandbox.Server {
 			Network: sandbox.Allowlist{
 				Endpoints: []sandbox.Endpoint{{Host: "api.github.com", Port: 443}, {Host: "*.example.com", Port: 8443}, {Host: "2001:4860::1", Port: 443}}, PublicWeb: true,
 				LAN: []sandbox.Endpoint{{Host: "nas", Port: 443}}, HostPorts: []uint16{5432, 3002}, Localhost: true,
+				Deny: []sandbox.Endpoint{{Host: "*.telemetry.example.com"}, {Host: "x.example.com", Port: 443}, {Host: "2001:4860::1"}},
 			},
 			Tools: sandbox.ToolFilter{Allow: []string{"read_*"}}, Protocol: "2024-11-05",
 			DenyRequests: []sandbox.ServerRequest{sandbox.Elicitation}, AllowRequests: []sandbox.ServerRequest{sandbox.Sampling},

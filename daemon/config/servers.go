@@ -171,7 +171,7 @@ func (d *declared) spec(source sandbox.Source, guard Guard) (spec sandbox.Spec, 
 	if spec.Env, err = d.env(); err != nil {
 		return spec, "env", err
 	}
-	if spec.Network, err = d.Network.lower(); err != nil {
+	if spec.Network, err = d.network(); err != nil {
 		return spec, "network", err
 	}
 	if spec.Secrets, err = d.secrets(source, spec); err != nil {

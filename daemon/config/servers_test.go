@@ -56,6 +56,7 @@ servers:
 			Spec: sandbox.Spec{
 				Workspace: sandbox.Snapshot, Folders: []string{"${workspace}"},
 				Mounts:    []sandbox.Mount{{Host: "/home/ana/data/in", At: "/workspace/input"}, {Host: "/srv/out", At: "/srv/out", Writable: true}},
+				Network:   sandbox.Unsaid(),
 				Env:       map[string]string{"LOG": "debug"},
 				Limits:    sandbox.Limits{Memory: 512 << 20, PIDs: 256, CPUs: 1.5, Calls: sandbox.Rate{Count: 120, Per: time.Minute}, Instances: 2},
 				Lifecycle: sandbox.Lifecycle{Idle: 10 * time.Minute, Freeze: time.Minute, Hard: 12 * time.Hour, Call: 5 * time.Minute, Start: 90 * time.Second},
@@ -66,7 +67,7 @@ servers:
 		{
 			Name:   "img",
 			Source: sandbox.Source{Image: "ghcr.io/x/y:1", Args: []string{"serve"}, Listen: sandbox.Listen{Port: 3000, Path: "/mcp"}},
-			Spec:   sandbox.Spec{Workspace: sandbox.None, Protocol: "2025-11-25"},
+			Spec:   sandbox.Spec{Workspace: sandbox.None, Network: sandbox.Unsaid(), Protocol: "2025-11-25"},
 		},
 		{
 			Name:   "remote",
@@ -101,6 +102,10 @@ func TestParseServersRefuses(t *testing.T) {
 		"metadata in the LAN":            {head + "    run: x\n    network: {lan: [\"169.254.169.254:80\"]}\n", 5, "never"},
 		"the printers":                   {head + "    run: x\n    network: {host: [631]}\n", 5, "printers"},
 		"hosts of a server elsewhere":    {head + "    url: https://example.com\n    network: {allow: [x.example.com]}\n", 5, "elsewhere"},
+		"another word for a network":     {head + "    run: x\n    network: nothing\n", 5, "none"},
+		"a truth for a network":          {head + "    run: x\n    network: false\n", 0, ""},
+		"a denied address of the web":    {head + "    run: x\n    network: {deny: [\"https://x.example.com\"]}\n", 5, "deny"},
+		"a secret without a network":     {head + "    run: x\n    network: none\n    secrets: [{name: t, env: T, header: Authorization, hosts: [x.example.com]}]\n", 5, "none"},
 		"another network key":            {head + "    run: x\n    network: {alow: [x.example.com]}\n", 5, "alow"},
 		"a secret of a server elsewhere": {head + "    url: https://example.com\n    secrets: [{name: t, env: T, mode: env}]\n", 5, "at a url has none"},
 		"rules for commands":             {head + "    run: x\n    exec: {allow: [\"*\"]}\n", 5, "yet"},

@@ -107,7 +107,10 @@ func (w *writer) network(n *declaredNetwork) {
 	switch {
 	case n == nil:
 		return
-	case len(n.Allow)+len(n.LAN)+len(n.Host) == 0 && n.Ask == nil && n.Uploads == "":
+	case n.Word != "":
+		w.add("network: %s", scalar(n.Word))
+		return
+	case len(n.Allow)+len(n.LAN)+len(n.Host)+len(n.Deny) == 0 && n.Ask == nil && n.Uploads == "":
 		w.add("network: {allow: []}")
 		return
 	}
@@ -115,6 +118,7 @@ func (w *writer) network(n *declaredNetwork) {
 	inner := writer{indent: w.indent + "  "}
 	inner.list("allow", n.Allow)
 	inner.list("lan", n.LAN)
+	inner.list("deny", n.Deny)
 	if len(n.Host) > 0 {
 		inner.add("host: [%s]", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(n.Host)), ", "), "[]"))
 	}

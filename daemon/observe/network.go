@@ -13,7 +13,7 @@ const manyHosts = 30
 // network leaves just the hosts that were reached, each named, and takes what was denied away.
 func (p *Proposal) network(hosts []Thing) {
 	old := p.Server.Spec.Network
-	next := sandbox.Allowlist{Ask: old.Ask, UploadLimit: old.UploadLimit}
+	next := old.Bare()
 	reached := map[sandbox.Endpoint]Thing{}
 	web := old.PublicWeb // it can be kept
 	for _, t := range hosts {
@@ -36,12 +36,10 @@ func (p *Proposal) network(hosts []Thing) {
 		p.reached(&next, old, e, reached[e])
 	}
 	p.dropped(old, next)
-	if bare(next) && !bare(old) {
-		next.Ask = false
-	}
-	if !bare(next) && bare(old) {
+	if next.Lists() && old.Empty() {
 		next.Ask = true // as where nothing is said of it
 	}
+	next.Walled = next.Walled && !next.Lists()
 	next.Localhost = old.Localhost && len(next.HostPorts) > 0
 	p.Server.Spec.Network = next
 }
@@ -120,12 +118,6 @@ func (p *Proposal) dropped(old, next sandbox.Allowlist) {
 	if old.PublicWeb && !next.PublicWeb {
 		p.add("network", Remove, "public-web", "the hosts that were reached are named instead", Thing{})
 	}
-}
-
-// bare says that nothing is listed, whether or not it is asked about.
-func bare(l sandbox.Allowlist) bool {
-	l.Ask = false
-	return l.Empty()
 }
 
 func sorted(hosts map[sandbox.Endpoint]Thing) []sandbox.Endpoint {

@@ -73,7 +73,7 @@ func TestPropose(t *testing.T) {
 	}{
 		"nothing was done": {
 			spec:  sandbox.Spec{Folders: files.Folders, Network: sandbox.Allowlist{Endpoints: []sandbox.Endpoint{end("a.example.com")}, Ask: true}},
-			want:  files,
+			want:  sandbox.Spec{Folders: files.Folders, Network: sandbox.Unsaid()},
 			lines: "network remove a.example.com:443: it was never reached\nnote: No tool was called, so nothing is said about which are needed.\n",
 		},
 		"hosts that were approved are listed, and others go": {
@@ -91,7 +91,7 @@ func TestPropose(t *testing.T) {
 		"what was denied is not proposed, though it was let pass once": {
 			spec:   sandbox.Spec{Network: sandbox.Allowlist{Endpoints: []sandbox.Endpoint{end("a.example.com")}}},
 			events: []Event{host("a.example.com:443", false), host("a.example.com:443", true), call("send", true)},
-			want:   sandbox.Spec{},
+			want:   sandbox.Spec{Network: sandbox.Allowlist{Walled: true}},
 			lines: "network refuse a.example.com:443: you denied it\nnetwork remove a.example.com:443: it was never reached\n" +
 				"tools tell send: you denied it, and it stays allowed: no other tool is known that could be named instead\n",
 		},

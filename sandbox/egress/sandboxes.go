@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/containerd/errdefs"
+	"github.com/go-json-experiment/json"
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/egress/netstack"
@@ -47,6 +48,7 @@ func (s *sandboxServer) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.SecretsPath, s.secrets)
 	mux.HandleFunc("POST "+wire.LeavesPath, s.leave)
 	mux.HandleFunc("POST "+wire.EndPath, s.end)
+	mux.HandleFunc("POST "+wire.LivePath, s.live)
 }
 
 // ServeHTTP opens a way out and streams what happens at it. The sandbox's packet socket may come
@@ -229,6 +231,22 @@ func (s *sandboxServer) end(w http.ResponseWriter, r *http.Request) {
 		var o served
 		if o, err = s.find(request.ID); err == nil {
 			o.end()
+		}
+	}
+	if err != nil {
+		fail(w, err)
+	}
+}
+
+// live answers with the connections that are open, and what has passed on each.
+func (s *sandboxServer) live(w http.ResponseWriter, r *http.Request) {
+	var request wire.End
+	err := decode(r, &request)
+	if err == nil {
+		var o served
+		if o, err = s.find(request.ID); err == nil {
+			w.Header().Set("Content-Type", "application/json")
+			err = json.MarshalWrite(w, o.Live())
 		}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,13 +163,30 @@ func TestMappingsDoNotOverlap(t *testing.T) {
 
 // TestEveryServerSeesTheSameVariables holds the list that people are shown.
 func TestEveryServerSeesTheSameVariables(t *testing.T) {
-	_, request := Lower(cases()["bare"])
-	var names []string
-	for _, kv := range request.Env {
-		name, _, _ := strings.Cut(kv, "=")
-		names = append(names, name)
-	}
-	if diff := cmp.Diff(sandbox.OwnVariables, names); diff != "" {
-		t.Error(diff)
+	walled := cases()["bare"]
+	walled.Launch.Network = sandbox.Unsaid()
+	trusting := walled
+	trusting.Trust = Trust{Certificate: "/run/ca.crt", Bundle: "/run/bundle.crt"}
+	for name, c := range map[string]struct {
+		in   Input
+		want [][]string
+	}{
+		"without a network": {cases()["bare"], [][]string{sandbox.OwnVariables}},
+		"behind the wall":   {walled, [][]string{sandbox.OwnVariables, sandbox.WallVariables}},
+		"with certificates": {trusting, [][]string{sandbox.OwnVariables, sandbox.WallVariables, sandbox.TrustVariables}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, request := Lower(c.in)
+			var names []string
+			for _, kv := range request.Env {
+				name, _, _ := strings.Cut(kv, "=")
+				names = append(names, name)
+			}
+			want := slices.Concat(c.want...)
+			slices.Sort(want)
+			if diff := cmp.Diff(slices.Compact(want), names); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

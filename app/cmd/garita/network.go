@@ -14,7 +14,7 @@ import (
 func (c *cli) networkCommand() *cobra.Command {
 	return family("network", "See and change the hosts that servers may reach", c.networkListCommand(),
 		c.networkChangeCommand("allow", "Let a server reach a host, from now on", true),
-		c.networkChangeCommand("deny", "Take a host from a server; what is open to it ends at once", false))
+		c.networkChangeCommand("deny", "Take a host from a server, or keep one blocked that it does not have", false))
 }
 
 func (c *cli) networkListCommand() *cobra.Command {
@@ -41,14 +41,15 @@ func (c *cli) networkListCommand() *cobra.Command {
 }
 
 func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Command {
+	var forget bool
 	cmd := &cobra.Command{
 		Use: verb + " SERVER HOST[:PORT]", Short: short, Args: usage(cobra.ExactArgs(2)),
-		Long: short + ".\n\nHOST is a name, *.NAME for everything below it (and not it), an address, or public-web for any public host. The port is 443 where none is named.",
+		Long: short + ".\n\nHOST is a name, *.NAME for everything below it (and not it), an address, or public-web for any public host.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			n, err := c.client.ChangeNetwork(cmd.Context(), args[0], api.NetworkChange{Host: args[1], Allow: allow})
+			n, err := c.client.ChangeNetwork(cmd.Context(), args[0], api.NetworkChange{Host: args[1], Allow: allow, Forget: forget})
 			if err != nil {
 				return err
 			}
@@ -57,8 +58,16 @@ func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Comman
 		},
 	}
 	if allow {
+		cmd.Long += " The port is 443 where none is named."
 		c.withTried(cmd)
+		return cmd
 	}
+	cmd.Long += `
+
+A host that the server was allowed is taken from it: what is open to it ends at once, and it is asked about again
+from now on. A host that it was not allowed is kept blocked: it is refused at once, at each port where none is named,
+and nobody is asked about it any more, until 'garita network allow' or --forget takes that back.`
+	cmd.Flags().BoolVar(&forget, "forget", false, "ask about the host again: it is neither allowed nor kept blocked any more")
 	return cmd
 }
 
@@ -126,23 +135,33 @@ func proposed(n api.Network) (hosts []string) {
 
 func (c *cli) showNetwork(n api.Network) {
 	printTo(c.out, "%s may reach: %s\n", safe(n.Server), safe(allowedWords(n)))
-	if n.Ask {
-		printTo(c.out, "%s\n", c.style.dim("Anything else is asked about."))
-	} else {
-		printTo(c.out, "%s\n", c.style.dim("Anything else is refused at once."))
+	printTo(c.out, "%s\n", c.style.dim(otherwise(n)))
+	if len(n.Deny) > 0 {
+		printTo(c.out, "kept blocked: %s\n", safe(strings.Join(n.Deny, ", ")))
 	}
 	for _, g := range n.Granted {
 		printTo(c.out, "  %s %s\n", safe(g.Words), c.style.dim("("+g.Grant+")"))
 	}
 	if len(n.Live) > 0 {
-		t := table{head: []string{"open to", "address", "agent", "rule"}}
+		t := table{head: []string{"open to", "address", "sent", "received", "agent", "rule"}}
 		for _, l := range n.Live {
-			t.add(fmt.Sprintf("%s:%d", l.Host, l.Port), l.Address, l.Agent, l.Rule)
+			t.add(fmt.Sprintf("%s:%d", l.Host, l.Port), l.Address, size(l.Sent), size(l.Received), l.Agent, l.Rule)
 		}
 		printTo(c.out, "\n")
 		t.print(c.out, c.style)
 	}
 	c.showTried(n)
+}
+
+// otherwise says what becomes of what is not listed.
+func otherwise(n api.Network) string {
+	switch {
+	case n.None:
+		return "It has no network at all (network: none), so what it tries is on no record."
+	case n.Ask:
+		return "Anything else is asked about."
+	}
+	return "Anything else is refused at once."
 }
 
 func (c *cli) showTried(n api.Network) {

@@ -1707,8 +1707,12 @@ export interface components {
             opened: string;
             /** Format: int64 */
             port: number;
+            /** Format: int64 */
+            received: number;
             rule: string;
             sandbox: string;
+            /** Format: int64 */
+            sent: number;
             session: string;
         };
         Match: {
@@ -1732,10 +1736,12 @@ export interface components {
         Network: {
             allow: string[];
             ask: boolean;
+            deny: string[];
             granted: components["schemas"]["NetworkGrant"][];
             host_ports: number[];
             lan: string[];
             live: components["schemas"]["LiveConnection"][];
+            none: boolean;
             public_web: boolean;
             server: string;
             tried: components["schemas"]["NetworkTried"][];
@@ -1749,6 +1755,7 @@ export interface components {
         };
         NetworkChange: {
             allow: boolean;
+            forget?: boolean;
             host: string;
         };
         NetworkGrant: {

@@ -52,6 +52,9 @@ var resolvers = []string{
 }
 
 func refusal(l sandbox.Allowlist, host string, port uint16) Verdict {
+	if rule := l.Denies(host, port); rule != "" {
+		return denied(host, rule)
+	}
 	v := Verdict{Kind: sandbox.DeniedName, Ask: l.Ask && port != 0, Propose: rules(host, port)}
 	switch ports := l.PortsOf(host); {
 	case port == dnsOverTLS:
@@ -70,6 +73,11 @@ func refusal(l sandbox.Allowlist, host string, port uint16) Verdict {
 		v.Propose, v.Ask = "lan: ["+sandbox.Endpoint{Host: host, Port: port}.String()+"]", false
 	}
 	return v
+}
+
+// denied refuses what is never reached. Nothing is proposed: a person has said no.
+func denied(what, rule string) Verdict {
+	return Verdict{Kind: sandbox.DeniedAlways, Why: fmt.Sprintf("%s is kept blocked: %s stands under network.deny.", what, rule)}
 }
 
 const dnsOverTLS = 853
@@ -104,6 +112,9 @@ func Literal(l sandbox.Allowlist, to netip.AddrPort) Verdict {
 	ip := to.Addr().Unmap()
 	if reach, rule := l.Permits(ip.String(), to.Port()); (reach == sandbox.PublicNet || reach == sandbox.PrivateNet) && to.Port() != 0 {
 		return Verdict{Reach: reach, Rule: rule}
+	}
+	if rule := l.Denies(ip.String(), to.Port()); rule != "" {
+		return denied(ip.String(), rule)
 	}
 	v := Verdict{Kind: sandbox.DeniedAddress, Why: fmt.Sprintf("%s is an address; hosts are reached by their names.", ip)}
 	switch {

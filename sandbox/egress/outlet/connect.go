@@ -173,12 +173,16 @@ func (o *Outlet) addresses(p passage) ([]netip.Addr, error) {
 		o.denials.add(sandbox.Denial{Kind: sandbox.DeniedPort, Host: p.host, Port: p.port, Why: fmt.Sprintf("Port %d of this machine is Garita's own.", p.port)})
 		return nil, errRefused
 	}
-	own := o.Own()
+	own, rules := o.Own(), o.current()
 	var good []netip.Addr
 	var bad netip.Addr
 	what := "no address at all"
 	for _, ip := range found {
-		if why := o.refuses(ip, p.reach, own); why != "" {
+		why := o.refuses(ip, p.reach, own)
+		if rule := rules.Denies(ip.Unmap().String(), p.port); why == "" && rule != "" {
+			why = rule + " stands under network.deny"
+		}
+		if why != "" {
 			bad, what = ip, why
 			continue
 		}

@@ -160,7 +160,7 @@ func (o *Outlet) pass(p passage, c Incoming, outside net.Conn) {
 func (o *Outlet) register(l *live) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || !l.once && !l.permitted(o.rules) {
+	if o.closed || !l.once && !l.permitted(o.rules) || o.rules.Denies(l.host, l.port) != "" {
 		return false
 	}
 	o.last++

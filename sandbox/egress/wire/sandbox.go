@@ -17,6 +17,8 @@ const (
 	AnswersPath = "/v1/sandboxes/answers"
 	// EndPath takes End: the stream ends once everything has been told.
 	EndPath = "/v1/sandboxes/end"
+	// LivePath takes End's ID; the answer is a list of sandbox.Connection, those that are open.
+	LivePath = "/v1/sandboxes/live"
 )
 
 // What the engine sends over a sandbox's socket, one file with each text.
@@ -60,7 +62,7 @@ type Name struct {
 	Address netip.Addr `json:"address"`
 }
 
-// End ends a way out.
+// End ends a way out, and at LivePath only names it.
 type End struct {
 	ID sandbox.InstanceID `json:"id"`
 }

@@ -156,6 +156,20 @@ func (o *WayOut) Answer(ctx context.Context, a NetworkAsked, allow bool, rule st
 	return o.wall.tell(ctx, wire.AnswersPath, wire.Answer{ID: o.id, Host: a.Host, Port: a.Port, What: a.What, Allow: allow, Rule: rule})
 }
 
+// Live lists the open connections, oldest first, with the bytes that have passed by now.
+func (o *WayOut) Live(ctx context.Context) ([]sandbox.Connection, error) {
+	body, err := o.wall.post(ctx, wire.LivePath, wire.End{ID: o.id})
+	if err != nil {
+		return nil, fmt.Errorf("ask what is open: %w", err)
+	}
+	defer body.Close()
+	var all []sandbox.Connection
+	if err := json.UnmarshalRead(body, &all); err != nil {
+		return nil, fmt.Errorf("ask what is open: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	return all, nil
+}
+
 // endTime is how long the wall may take to tell the last of a way out.
 const endTime = 5 * time.Second
 
