@@ -271,12 +271,11 @@ func (e *engine) start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 	if err != nil {
 		return nil, nil, err
 	}
-	l.Trust = e.ways.trusted(l.Trust)
 	way, err := e.ways.begin(ctx, wall, l)
 	if err != nil {
 		return nil, wall, err
 	}
-	i, err := way.start(func(network *os.File) (sandbox.Instance, error) { return running.StartNetworked(ctx, l, io, network) })
+	i, err := way.start(func(network *os.File) (sandbox.Instance, error) { return running.StartNetworked(ctx, way.launch, io, network) })
 	if err != nil {
 		way.close()
 		return nil, wall, err
@@ -346,6 +345,9 @@ func (e *engine) installing(ctx context.Context, ref sandbox.PackageRef, want *s
 	var fetched []client.Fetch
 	in := client.Installer{
 		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain, Index: e.index, Python: e.python, Renew: renew,
+		Repository: func(address string) (client.RegistryConfig, error) {
+			return client.HostRepository(e.home, os.LookupEnv, address)
+		},
 		Fetched: func(_ sandbox.PackageRef, f client.Fetch) { fetched = append(fetched, f) },
 	}
 	p, err := in.Install(ctx, ref, want, progress)

@@ -173,11 +173,13 @@ const maxNoted = 5000
 
 // noteFetched records names and versions of what one installation fetched, was refused, and left out.
 func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
-	var tarballs, refused, young, sources []string
+	var tarballs, refused, young, sources, repositories []string
 	for _, f := range all {
 		name := f.Name + "@" + f.Version
 		switch {
-		case f.Kind == client.FetchRefused || f.Kind == client.FetchedTarball && f.Why != "":
+		case f.Kind == client.FetchCloned && f.Why == "":
+			repositories = append(repositories, f.Name)
+		case f.Kind == client.FetchRefused || f.Kind == client.FetchCloned || f.Kind == client.FetchedTarball && f.Why != "":
 			refused = append(refused, f.Name+" "+f.Version+": "+f.Why)
 		case f.Kind == client.FetchYoung:
 			young = append(young, name)
@@ -189,7 +191,7 @@ func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
 			tarballs = append(tarballs, name+" "+f.Integrity)
 		}
 	}
-	for _, list := range []*[]string{&tarballs, &refused, &young, &sources} {
+	for _, list := range []*[]string{&tarballs, &refused, &young, &sources, &repositories} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 		if len(*list) > maxNoted {
@@ -199,6 +201,9 @@ func (d *Daemon) noteFetched(ref sandbox.PackageRef, all []client.Fetch) {
 	body := map[string]any{"asked": ref, "tarballs": tarballs}
 	if len(refused) > 0 {
 		body["refused"] = refused
+	}
+	if len(repositories) > 0 {
+		body["repositories"] = repositories
 	}
 	if len(sources) > 0 {
 		body["not_built"] = sources
@@ -237,7 +242,10 @@ func packageWarnings(command []string) []string {
 
 // namedBy is ref, and what it asks for besides.
 func namedBy(ref sandbox.PackageRef) []sandbox.PackageRef {
-	all := []sandbox.PackageRef{ref}
+	var all []sandbox.PackageRef
+	if ref.Name != "" && ref.Repository == "" {
+		all = append(all, ref)
+	}
 	for _, requirement := range strings.Fields(ref.With) {
 		if one, _, ok, err := sandbox.ParsePythonCommand([]string{"uvx", requirement}); ok && err == nil {
 			all = append(all, one)

@@ -27,7 +27,22 @@ type PackageRef struct {
 	Extras string `json:"extras,omitempty"` // "cli,rich": sorted, in normal form
 	With   string `json:"with,omitempty"`   // further requirements, sorted, a space between: "httpx>=0.27 pandas"
 	Python string `json:"python,omitempty"` // the interpreter asked for, "3.12"; "" for whichever there is
+	// What does not come from an index by its name; Name is "" then, unless a repository's is told. Project is
+	// a folder whose pyproject.toml and uv.lock say what it needs, Script a file that may say so in a comment
+	// (PEP 723), List a file of requirements: all absolute paths of this machine, which are read but not copied.
+	Project    string `json:"project,omitempty"`
+	Script     string `json:"script,omitempty"`
+	List       string `json:"list,omitempty"`
+	Groups     string `json:"groups,omitempty"`     // of a Project's dependency-groups: "dev,web", sorted
+	Repository string `json:"repository,omitempty"` // "https://host/path@ref#folder"; see ParseRepository
+	Dir        string `json:"dir,omitempty"`        // where its program starts, absolute; "" leaves that open
 }
+
+// OnHost says whether what r needs is written in files of this machine.
+func (r PackageRef) OnHost() bool { return r.Project != "" || r.Script != "" || r.List != "" }
+
+// Nameless says whether r is told apart by something else than a package's name.
+func (r PackageRef) Nameless() bool { return r.Project != "" || r.Script != "" || r.Repository != "" }
 
 // PythonBin as a Bin is the interpreter itself, with the packages at hand.
 const PythonBin = "python"
@@ -53,6 +68,10 @@ type Package struct {
 	Besides     string        `json:"besides,omitempty"`
 	Files       []PackageFile `json:"files,omitempty"`
 	Interpreter string        `json:"interpreter,omitempty"`
+	// Shown is what of the host it is run from and is seen inside, read-only, at its own path: a project's
+	// folder, a script. Its Integrity is then over what it says that it needs. With a repository Version is
+	// the commit, and Integrity over the files of its tree.
+	Shown []string `json:"shown,omitempty"`
 }
 
 // PackageFile is one file of an index: a wheel, or a source distribution that was built.
@@ -62,6 +81,9 @@ type PackageFile struct {
 	File    string `json:"file"`    // "demo-1.0-py3-none-any.whl"
 	Digest  Digest `json:"digest"`
 }
+
+// FromIndex says whether p came from a registry or an index, where somebody else says whose a name is.
+func (p Package) FromIndex() bool { return len(p.Shown) == 0 && !IsCommit(p.Version) }
 
 // Program is the host's program that p needs: its interpreter.
 func (p Package) Program() string {

@@ -178,6 +178,7 @@ var (
 	packageName  = regexp.MustCompile(`^(@[A-Za-z0-9~-][A-Za-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$`)
 	packageRange = regexp.MustCompile(`^[0-9A-Za-z^~<>=|*. +_-]*$`)
 	binName      = regexp.MustCompile(`^[A-Za-z0-9_@~][A-Za-z0-9._~@-]*$`)
+	fromGit      = regexp.MustCompile(`(?i)^(git\+|git:|git@|github:|gitlab:|bitbucket:|gist:|ssh:)|^[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+(#|$)|@(git\+|github:)|\.git(#|$)`)
 	archiveName  = regexp.MustCompile(`(?i)\.(tgz|tar\.gz|tar)$`)
 )
 
@@ -191,6 +192,8 @@ func ParsePackageSpec(spec string) (PackageRef, error) {
 	switch {
 	case name == "":
 		return PackageRef{}, invalid("%q names no package", spec)
+	case fromGit.MatchString(spec):
+		return PackageRef{}, invalid("it would come from a repository: npm runs scripts to prepare one, so only packages of a registry are installed; take a release from the registry, or clone it, build it (npm ci && npm run build), and run it with node PATH/TO/ITS/PROGRAM.js and mounts: [{host: PATH/TO/IT}]") // it may hold a password
 	case fromElsewhere(name) || fromElsewhere(versions):
 		return PackageRef{}, invalid("%q would come from a URL, a repository or a folder; only packages of a registry can be installed", spec)
 	case len(name) > maxPackageName || !packageName.MatchString(name):
@@ -233,7 +236,11 @@ var exactVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-
 
 // Exact says whether r names one version.
 func (r PackageRef) Exact() bool {
-	if r.Ecosystem == PyPI {
+	switch {
+	case r.Repository != "":
+		at, _ := ParseRepository(r.Repository)
+		return at.Exact()
+	case r.Ecosystem == PyPI:
 		return pythonVersion.MatchString(r.Range)
 	}
 	return exactVersion.MatchString(r.Range)
@@ -242,8 +249,11 @@ func (r PackageRef) Exact() bool {
 // Names says whether p is what r asks for, where r's range is the one that p was chosen by: a range or
 // tag stays with the version it was first resolved to.
 func (r PackageRef) Names(p Package) bool {
-	if p.Ecosystem != r.Ecosystem || p.Name != r.Name || p.Besides != r.Besides() {
+	if p.Ecosystem != r.Ecosystem || p.Name != r.Name && !r.Nameless() || p.Besides != r.Besides() {
 		return false
+	}
+	if r.Nameless() {
+		return true
 	}
 	return !r.Exact() || r.Range == p.Version || r.Ecosystem == PyPI && release(r.Range) == release(p.Version)
 }
@@ -251,7 +261,7 @@ func (r PackageRef) Names(p Package) bool {
 // String is the reference as npm writes it: "name@range", or "name" alone; as Python does, for Python.
 func (r PackageRef) String() string {
 	if r.Ecosystem == PyPI {
-		return strings.Join(r.Requirements(), " ")
+		return strings.Join(r.words(), " ")
 	}
 	if r.Range == "" {
 		return r.Name

@@ -2,15 +2,16 @@ package sandbox
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// ParsePythonCommand reads a command line that runs packages of a Python index: uvx, uv tool run,
-// uv run --with, pipx run, each also by path and behind "cmd /c". ok and err are as
-// ParsePackageCommand's. The name comes out in its one normal form (PEP 503); Range is a version, a
-// tag, or specifiers such as ">=1,<2".
+// ParsePythonCommand reads a command line that runs packages of Python's: uvx, uv tool run, uv run, pipx run,
+// each also by path and behind "cmd /c". ok and err are as ParsePackageCommand's. The name comes out in its
+// one normal form (PEP 503); Range is a version, a tag, or specifiers such as ">=1,<2". Files that it names
+// are not looked at.
 func ParsePythonCommand(argv []string) (ref PackageRef, args []string, ok bool, err error) {
 	argv = unwrapCmd(argv)
 	d, rest, ok := pythonRunner(argv)
@@ -29,11 +30,10 @@ func ParsePythonCommand(argv []string) (ref PackageRef, args []string, ok bool, 
 
 // pythonDialect is one program's way of writing such a command.
 type pythonDialect struct {
-	project bool // uv run: packages are what --with says, and a file may be run
+	project bool // uv run: a project or a script is run, and packages are what --with says
 }
 
-// pythonRunner recognizes the program, and returns what follows it. "uv run" without --with runs a
-// project that is there, and is left alone.
+// pythonRunner recognizes the program, and returns its options and what follows.
 func pythonRunner(argv []string) (pythonDialect, []string, bool) {
 	if len(argv) == 0 {
 		return pythonDialect{}, nil, false
@@ -44,43 +44,75 @@ func pythonRunner(argv []string) (pythonDialect, []string, bool) {
 		return pythonDialect{}, argv[1:], true
 	case name == "pipx" && len(argv) > 1 && argv[1] == "run":
 		return pythonDialect{}, argv[2:], true
-	case name == "uv" && len(argv) > 2 && argv[1] == "tool" && argv[2] == "run":
-		return pythonDialect{}, argv[3:], true
-	case name == "uv" && len(argv) > 2 && argv[1] == "run" && adds(argv[2:]):
-		return pythonDialect{project: true}, argv[2:], true
+	case name != "uv":
+		return pythonDialect{}, nil, false
+	}
+	global, rest := uvOptions(argv[1:])
+	switch {
+	case len(rest) > 0 && rest[0] == "run":
+		return pythonDialect{project: true}, slices.Concat(global, rest[1:]), true
+	case len(rest) > 1 && rest[0] == "tool" && rest[1] == "run":
+		return pythonDialect{}, slices.Concat(global, rest[2:]), true
 	}
 	return pythonDialect{}, nil, false
 }
 
-// adds says whether a "uv run" names packages of its own.
-func adds(line []string) bool {
-	return slices.ContainsFunc(line, func(a string) bool { return a == "--with" || a == "-w" || strings.HasPrefix(a, "--with=") })
+// uvOptions are those that stand before what uv is to do.
+func uvOptions(line []string) (options, rest []string) {
+	for i := 0; i < len(line); i++ {
+		if !strings.HasPrefix(line[i], "-") {
+			return line[:i], line[i:]
+		}
+		if slices.Contains(idleValues, line[i]) || slices.Contains(folderOptions, line[i]) || line[i] == "--config-file" {
+			i++ // its value
+		}
+	}
+	return nil, nil
 }
 
-// Options that only change what is shown or kept.
-var harmlessPython = []string{
-	"-q", "--quiet", "-v", "--verbose", "--refresh", "-n", "--no-cache", "--isolated", "--no-progress", "--native-tls", "--no-config",
-	"--no-project", "--no-env-file", "--no-python-downloads", "--offline",
-}
+// Options that only change what is shown, kept or checked; idleValues have a value.
+var (
+	harmlessPython = []string{
+		"-q", "--quiet", "-v", "--verbose", "--refresh", "-n", "--no-cache", "--isolated", "--no-progress", "--native-tls", "--no-config",
+		"--no-env-file", "--no-python-downloads", "--offline", "--frozen", "--locked", "--no-sync", "--no-dev", "--no-default-groups",
+		"--no-editable", "--exact", "--active", "--managed-python", "--no-managed-python", "--upgrade", "-U", "--no-build", "--compile-bytecode",
+	}
+	idleValues    = []string{"--color", "--cache-dir", "--python-preference", "--link-mode", "--no-group", "--resolution", "--prerelease"}
+	folderOptions = []string{"--directory", "--project"}
+)
 
-// Options that would have packages come from elsewhere, and projects: refused with a reason of their own.
+// Options that would have packages come from elsewhere, and what is not read: refused with a reason of their own.
 var (
 	otherIndexes = []string{
 		"-i", "--index", "--index-url", "--default-index", "--extra-index-url", "--find-links", "-f", "--index-strategy", "--pip-args",
 	}
-	ofProjects = []string{
-		"--project", "--directory", "--with-editable", "--with-requirements", "--package", "--all-packages", "--extra", "--all-extras",
-		"--group", "--script", "--env-file", "--path", "--active", "--frozen", "--locked",
+	unreadable = map[string]string{
+		"--with-editable": "it has further code run from where it is; name that folder with --directory",
+		"--package":       "run the member itself: uv --directory PATH/TO/MEMBER run …",
+		"--all-packages":  "run one member: uv --directory PATH/TO/MEMBER run …",
+		"--only-group":    "--group NAME adds a group",
+		"--only-dev":      "--group NAME adds a group",
+		"--env-file":      "variables belong into env: of servers.yaml, and secrets into garita secret set",
+		"--config-file":   "settings are read from uv.toml and pip.conf",
+		"--gui-script":    "--script runs it",
+		"--path":          "uv run --script FILE runs a script with what its comment needs",
 	}
 )
 
 // pythonLine is a command line as far as it has been understood.
 type pythonLine struct {
-	from   string // --from, --spec
-	python string
-	with   []string
-	module bool     // -m
-	words  []string // the first word that is no option, and what follows it
+	from     string // --from, --spec
+	python   string
+	with     []string
+	dir      string // --directory
+	project  string // --project
+	alone    bool   // --no-project
+	list     string // --with-requirements
+	extras   []string
+	groups   []string
+	module   bool     // -m
+	scripted bool     // --script
+	words    []string // the first word that is no option, and what follows it
 }
 
 func (d pythonDialect) options(line []string) (pythonLine, error) {
@@ -100,15 +132,16 @@ func (d pythonDialect) options(line []string) (pythonLine, error) {
 		case line[i] == "--":
 			l.words = line[i+1:]
 			return l, nil
-		case !strings.HasPrefix(line[i], "-"):
+		case !strings.HasPrefix(line[i], "-") || line[i] == "-":
 			l.words = line[i:]
 			return l, nil
 		case d.project && (name == "-m" || name == "--module") && !inline:
 			l.module, l.words = true, line[i+1:]
 			return l, nil
 		case !inline && slices.Contains(harmlessPython, name):
+		case d.project && !inline && l.flag(name):
 		default:
-			if err := l.option(name, &value, takes); err != nil {
+			if err := l.option(d, name, &value, takes); err != nil {
 				return l, err
 			}
 		}
@@ -116,27 +149,57 @@ func (d pythonDialect) options(line []string) (pythonLine, error) {
 	return l, nil
 }
 
+// flag notes what "uv run" is told by a word alone.
+func (l *pythonLine) flag(name string) bool {
+	switch name {
+	case "--no-project":
+		l.alone = true
+	case "-s", "--script":
+		l.scripted = true
+	case "--all-extras":
+		l.extras = append(l.extras, "*")
+	case "--all-groups":
+		l.groups = append(l.groups, "*")
+	case "--dev":
+		l.groups = append(l.groups, "dev")
+	default:
+		return false
+	}
+	return true
+}
+
 // option reads one that has a value, or says why it is refused.
-func (l *pythonLine) option(name string, value *string, takes func() error) (err error) {
+func (l *pythonLine) option(d pythonDialect, name string, value *string, takes func() error) error {
+	into := map[string]*string{"--from": &l.from, "--spec": &l.from, "--directory": &l.dir, "--with-requirements": &l.list}
+	lists := map[string]*[]string{}
+	if d.project {
+		into["--project"] = &l.project
+		lists["--extra"], lists["--group"] = &l.extras, &l.groups
+	}
 	switch {
-	case name == "-p" || name == "--python":
-		if err = takes(); err == nil {
-			l.python, err = interpreter(*value)
-		}
-	case name == "--from" || name == "--spec":
-		if err = takes(); err == nil {
-			l.from = *value
-		}
-	case name == "--with" || name == "-w":
-		if err = takes(); err == nil {
-			l.with = append(l.with, splitWith(*value)...)
-		}
 	case slices.Contains(otherIndexes, name):
 		return invalid("%s names a place of its own for packages: where a name can come from two places, the wrong one can win; packages come from the one index of your pip.conf or uv.toml", name)
-	case slices.Contains(ofProjects, name):
-		return invalid("%s is about a project or a file of requirements, which cannot be resolved here; run the interpreter of the project's own environment instead (.venv/bin/python), with its folder mounted", name)
-	default:
+	case unreadable[name] != "":
+		return invalid("%s is not followed here; %s", name, unreadable[name])
+	case name != "-p" && name != "--python" && name != "--with" && name != "-w" && into[name] == nil && lists[name] == nil && !slices.Contains(idleValues, name):
 		return invalid("the option %s is not known here; packages of the configured index can be run", name)
+	}
+	if err := takes(); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case name == "-p" || name == "--python":
+		l.python, err = interpreter(*value)
+	case name == "--with" || name == "-w":
+		l.with = append(l.with, splitWith(*value)...)
+	case into[name] != nil:
+		if *into[name] != "" && *into[name] != *value {
+			return invalid("%s is there twice", name)
+		}
+		*into[name] = *value
+	case lists[name] != nil:
+		*lists[name] = append(*lists[name], *value)
 	}
 	return err
 }
@@ -170,38 +233,137 @@ func interpreter(value string) (string, error) {
 
 // target tells packages, program and arguments apart.
 func (d pythonDialect) target(l pythonLine) (ref PackageRef, args []string, err error) {
-	switch {
-	case d.project && l.from != "":
-		return ref, nil, invalid("uv run knows no --from")
-	case d.project && len(l.with) == 0:
-		return ref, nil, invalid("it names no package")
-	case len(l.words) == 0:
-		return ref, nil, invalid("it names no package")
+	if len(l.words) == 0 {
+		return ref, nil, invalid("it names no package, script or program")
 	}
-	spec, rest := l.words[0], l.with
-	switch {
-	case d.project:
-		spec, rest = l.with[0], l.with[1:]
-	case l.from != "":
+	if d.project {
+		ref, args, err = l.run()
+	} else {
+		ref, args, err = l.tool()
+	}
+	if err != nil {
+		return PackageRef{}, nil, err
+	}
+	ref.Python = l.python
+	if ref.Dir, err = folder(l.dir); err != nil {
+		return PackageRef{}, nil, err
+	}
+	if l.list != "" {
+		if ref.List, err = l.file(l.list); err != nil {
+			return PackageRef{}, nil, err
+		}
+	}
+	if ref.Bin != "" && !binName.MatchString(ref.Bin) {
+		return PackageRef{}, nil, invalid("%q is not the name of a program of a package", ref.Bin)
+	}
+	return ref, args, nil
+}
+
+// tool is what uvx and pipx run.
+func (l pythonLine) tool() (ref PackageRef, args []string, err error) {
+	spec := l.words[0]
+	if l.from != "" {
 		spec = l.from
 	}
 	if ref, err = parsePythonSpec(spec); err != nil {
 		return ref, nil, err
 	}
-	if ref.With, err = parseWith(rest); err != nil {
-		return ref, nil, err
-	}
-	ref.Python = l.python
-	switch args = l.words[1:]; {
-	case d.project:
-		ref.Bin, args = projectProgram(l)
-	case l.from != "":
+	if l.from != "" {
 		ref.Bin = l.words[0]
 	}
-	if ref.Bin != "" && !binName.MatchString(ref.Bin) {
-		err = invalid("%q is not the name of a program of a package", ref.Bin)
+	ref.With, err = parseWith(l.with)
+	return ref, l.words[1:], err
+}
+
+// run is what "uv run" runs: a project's program, a script, or a program of the packages that it names.
+func (l pythonLine) run() (ref PackageRef, args []string, err error) {
+	if l.from != "" {
+		return ref, nil, invalid("uv run knows no --from")
+	}
+	ref.Ecosystem = PyPI
+	ref.Bin, args = projectProgram(l)
+	script := ref.Bin == PythonBin && len(args) > 0 && &args[0] == &l.words[0] && !l.module
+	switch {
+	case l.words[0] == "-" || strings.Contains(l.words[0], "://"):
+		return ref, nil, invalid("it is no file of this machine")
+	case script && (strings.HasPrefix(l.words[0], "/") || l.dir != ""):
+		if ref.Script, err = l.file(l.words[0]); err != nil {
+			return ref, nil, err
+		}
+	case script && (len(l.with) == 0 || l.project != ""):
+		return ref, nil, invalid("%q is relative, and nothing says to which folder; write uv --directory /PATH/TO/ITS/FOLDER run %s", l.words[0], l.words[0])
+	}
+	if !l.alone {
+		if ref.Project, err = l.projectFolder(); err != nil {
+			return ref, nil, err
+		}
+	}
+	if !ref.Nameless() {
+		return l.programOfPackages(ref, args)
+	}
+	ref.With, err = parseWith(l.with)
+	if err == nil && ref.Project != "" {
+		ref.Extras, ref.Groups = wishes(l.extras), wishes(l.groups)
 	}
 	return ref, args, err
+}
+
+// programOfPackages is "uv run --with PACKAGE PROGRAM", where there is neither a project nor a script.
+func (l pythonLine) programOfPackages(run PackageRef, args []string) (PackageRef, []string, error) {
+	if len(l.with) == 0 {
+		return run, nil, invalid("it runs a project, and nothing says in which folder; write uv --directory /PATH/TO/PROJECT run %s", l.words[0])
+	}
+	ref, err := parsePythonSpec(l.with[0])
+	if err != nil {
+		return ref, nil, err
+	}
+	ref.Bin = run.Bin
+	ref.With, err = parseWith(l.with[1:])
+	return ref, args, err
+}
+
+func (l pythonLine) projectFolder() (string, error) {
+	switch {
+	case l.project == "":
+		return folder(l.dir)
+	case strings.HasPrefix(l.project, "/") || l.dir == "":
+		return folder(l.project)
+	}
+	return folder(path.Join(l.dir, l.project))
+}
+
+// folder is a folder's path in its one form; "" stays it.
+func folder(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if !path.IsAbs(name) || strings.ContainsAny(name, "\x00\n\r") {
+		return "", invalid("%q is no whole path of a folder on this machine", name)
+	}
+	return path.Clean(name), nil
+}
+
+// file is a file's whole path.
+func (l pythonLine) file(name string) (string, error) {
+	if !path.IsAbs(name) && l.dir != "" {
+		name = path.Join(l.dir, name)
+	}
+	if !path.IsAbs(name) || strings.ContainsAny(name, "\x00\n\r") {
+		return "", invalid("%q is no whole path of a file on this machine", name)
+	}
+	return path.Clean(name), nil
+}
+
+func wishes(names []string) string {
+	var out []string
+	for _, one := range names {
+		if one == "*" {
+			return one
+		}
+		out = append(out, PythonName(one))
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ",")
 }
 
 // projectProgram is what "uv run" starts: the interpreter for a file or a module, else a program.
@@ -210,7 +372,7 @@ func projectProgram(l pythonLine) (bin string, args []string) {
 	switch {
 	case l.module:
 		return PythonBin, append([]string{"-m"}, l.words...)
-	case strings.HasSuffix(first, ".py"):
+	case l.scripted || strings.HasSuffix(first, ".py"):
 		return PythonBin, l.words
 	case first == "python" || first == "python3":
 		return PythonBin, l.words[1:]
@@ -225,6 +387,9 @@ func parseWith(specs []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if r.Repository != "" {
+			return "", invalid("--with names a repository; only the package that is run can come from one")
+		}
 		out = append(out, r.Requirements()[0])
 	}
 	slices.Sort(out)
@@ -236,7 +401,7 @@ var (
 	pythonRunes   = regexp.MustCompile(`[-_.]+`)
 	pythonVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+!_-]*$`)
 	pythonAsked   = regexp.MustCompile(`^(?:c?python[@-]?)?(3\.[0-9]{1,2})(?:\.[0-9]+)?$`)
-	pythonSpecial = regexp.MustCompile(`^(git|hg|svn|bzr)\+`)
+	pythonSpecial = regexp.MustCompile(`(^|@\s*)(git|hg|svn|bzr)\+`)
 )
 
 // PythonName is a project's name in its one normal form (PEP 503).
@@ -277,10 +442,10 @@ func ParsePythonFile(name string) (project, version string, wheel, ok bool) {
 
 func parsePythonSpec(spec string) (PackageRef, error) {
 	switch {
-	case pythonSpecial.MatchString(spec) || strings.Contains(spec, "@ git+"):
-		return PackageRef{}, invalid("it would come from a repository, which cannot be installed yet; install it into a virtual environment of your own (python3 -m venv), or take a release from the index")
+	case pythonSpecial.MatchString(spec):
+		return parseGitSpec(spec)
 	case strings.Contains(spec, "://") || strings.ContainsAny(spec, `/\`) || strings.HasPrefix(spec, "."):
-		return PackageRef{}, invalid("it would come from a URL, a repository or a folder; only packages of an index can be installed") // it may hold a password
+		return PackageRef{}, invalid("it would come from a URL or a folder; packages of an index can be installed, repositories (git+https://…), and projects of this machine run (uv --directory FOLDER run …)") // it may hold a password
 	}
 	m := pythonSpec.FindStringSubmatch(strings.TrimSpace(spec))
 	if m == nil || len(spec) > maxPackageName {
@@ -307,8 +472,12 @@ func extras(list string) string {
 	return strings.Join(slices.Compact(out), ",")
 }
 
-// Requirements are r and what goes with it, as Python writes them: "mcp[cli]==1.2", "httpx>=0.27".
+// Requirements are r and what goes with it, as Python writes them: "mcp[cli]==1.2", "httpx>=0.27". What does
+// not come from an index by its name is none of them.
 func (r PackageRef) Requirements() []string {
+	if r.Nameless() || r.Name == "" {
+		return strings.Fields(r.With)
+	}
 	first := r.Name
 	if r.Extras != "" {
 		first += "[" + r.Extras + "]"
@@ -323,16 +492,42 @@ func (r PackageRef) Requirements() []string {
 	return append([]string{first}, strings.Fields(r.With)...)
 }
 
+// words are what r is called in messages: Requirements, and what else there is.
+func (r PackageRef) words() []string {
+	out := r.Requirements()
+	switch {
+	case r.Repository != "":
+		out = append([]string{"git+" + r.Repository}, out...)
+	case r.Script != "":
+		out = append([]string{"script " + r.Script}, out...)
+	case r.Project != "":
+		out = append([]string{"project " + r.Project}, out...)
+	}
+	if r.List != "" {
+		out = append(out, "list "+r.List)
+	}
+	return out
+}
+
 // Besides is what r asks for besides its name and range: "[cli] pandas". "" for npm.
 func (r PackageRef) Besides() string {
-	out := ""
-	if r.Extras != "" {
-		out = "[" + r.Extras + "]"
+	var out []string
+	for _, one := range []string{r.Extras, r.Groups} {
+		if one != "" {
+			out = append(out, "["+one+"]")
+		}
 	}
 	if r.Python != "" {
-		out += " python" + r.Python
+		out = append(out, "python"+r.Python)
 	}
-	return strings.TrimSpace(out + " " + r.With)
+	for _, one := range []struct{ what, value string }{
+		{"git+", r.Repository}, {"script ", r.Script}, {"project ", r.Project}, {"list ", r.List}, {"", r.With},
+	} {
+		if one.value != "" {
+			out = append(out, one.what+one.value)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // Valid refuses (InvalidArgument) a reference that no command line could have made.
@@ -341,12 +536,15 @@ func (r PackageRef) Valid() error {
 		_, err := ParsePackageSpec(r.String())
 		return err
 	}
+	if err := r.validPlaces(); err != nil {
+		return err
+	}
 	for i, requirement := range r.Requirements() {
 		got, err := parsePythonSpec(requirement)
 		if err != nil {
 			return err
 		}
-		if i == 0 && (got.Name != r.Name || got.Extras != r.Extras) {
+		if i == 0 && !r.Nameless() && (got.Name != r.Name || got.Extras != r.Extras) {
 			return invalid("%q is not the name of a Python package", r.Name)
 		}
 	}
@@ -354,6 +552,26 @@ func (r PackageRef) Valid() error {
 		return invalid("%q cannot be run", r.Name)
 	}
 	return nil
+}
+
+// validPlaces refuses places that are none.
+func (r PackageRef) validPlaces() error {
+	for _, place := range []string{r.Project, r.Script, r.List, r.Dir} {
+		if got, err := folder(place); err != nil || got != place {
+			return invalid("%q is no whole path on this machine", place)
+		}
+	}
+	if r.Repository == "" {
+		if r.Name == "" && !r.OnHost() {
+			return invalid("it names no package")
+		}
+		return nil
+	}
+	at, err := ParseRepository(r.Repository)
+	if err == nil && at.String() != r.Repository {
+		err = invalid("the repository is not written in its one form")
+	}
+	return err
 }
 
 // release is a version without what makes no difference: "v", and zeros at its end.

@@ -202,10 +202,12 @@ func (p Profiles) Of(src sandbox.Source, installed *sandbox.Package) *Profile {
 		return p.by["url:"+strings.TrimSuffix(src.URL, "/")]
 	case src.Image != "":
 		return p.by["image:"+repository(src.Image)]
+	case installed != nil && !installed.FromIndex():
+		return nil // its name is its own word
 	case installed != nil:
 		return p.by[string(installed.Ecosystem)+":"+installed.Name]
 	}
-	if ref, _, ok, err := sandbox.ParseCommand(src.Command); ok && err == nil {
+	if ref, _, ok, err := sandbox.ParseCommand(src.Command); ok && err == nil && !ref.Nameless() {
 		return p.by[string(ref.Ecosystem)+":"+ref.Name]
 	}
 	return p.by["module:"+goRun(src.Command)]

@@ -54,6 +54,9 @@ func (d *draft) named(p string, i int) (string, string) {
 	if visible(p) || p == "/dev/null" || strings.HasPrefix(p, "/dev/std") {
 		return p, ""
 	}
+	if d.ranFrom(p) {
+		return p, ""
+	}
 	seen := d.j.host.Look(p)
 	switch seen.Kind {
 	case Missing:
@@ -66,6 +69,15 @@ func (d *draft) named(p string, i int) (string, string) {
 	default:
 		return p, "it asks for " + show(p) + ", which is neither a file nor a folder"
 	}
+}
+
+// ranFrom says whether p is given already, as what a project or a script is run from.
+func (d *draft) ranFrom(p string) bool {
+	ref, _, ok, err := sandbox.ParsePythonCommand(d.command)
+	return ok && err == nil && ref.OnHost() && slices.ContainsFunc(d.mounts, func(m sandbox.Mount) bool {
+		clean := filepath.Clean(p)
+		return clean == m.At || strings.HasPrefix(clean, m.At+"/") && clean == ref.Script
+	})
 }
 
 // folder makes a folder part of the workspace. Where symlinks lead to it the server is told the

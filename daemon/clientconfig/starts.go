@@ -31,6 +31,9 @@ var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ksh"}
 func (d *draft) starts() string {
 	program := d.command[0]
 	name := programName(program)
+	if name == "uv" {
+		d.inFolder()
+	}
 	if ref, _, ok, err := sandbox.ParsePythonCommand(d.command); ok && name != "cmd" {
 		return d.pythonPackage(name, ref, err)
 	}
@@ -144,18 +147,72 @@ func (d *draft) python() string {
 	return d.program(d.script())
 }
 
-// pythonPackage judges uvx, "uv tool run", "uv run --with" and "pipx run".
+// inFolder writes the folder that a client starts "uv run" in into its command.
+func (d *draft) inFolder() {
+	names := func(w string) bool {
+		return w == "--directory" || w == "--project" || strings.HasPrefix(w, "--directory=")
+	}
+	if !path.IsAbs(d.e.cwd) || slices.ContainsFunc(d.command, names) || !slices.Contains(d.command, "run") {
+		return
+	}
+	d.command = slices.Insert(d.command, 1, "--directory", filepath.Clean(d.e.cwd))
+}
+
+// pythonPlaces gives what a project or a script is run from, read-only.
+func (d *draft) pythonPlaces(ref sandbox.PackageRef) string {
+	for _, one := range []struct {
+		what, path string
+		kind       Kind
+	}{{"folder", ref.Project, Dir}, {"folder", ref.Dir, Dir}, {"script", ref.Script, File}, {"file", ref.List, File}} {
+		if one.path == "" {
+			continue
+		}
+		if d.j.host.Look(one.path).Kind != one.kind {
+			return fmt.Sprintf("there is no %s %s on this machine", one.what, show(one.path))
+		}
+		if why := d.give(d.beside(ref, one.path)); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// beside is the folder of the project that a script lies in, where only the script is named; else what is.
+func (d *draft) beside(ref sandbox.PackageRef, named string) string {
+	dir := filepath.Dir(named)
+	if named == ref.Script && ref.Project == "" && d.refuse(dir) == "" && d.j.host.Look(filepath.Join(dir, "pyproject.toml")).Kind == File {
+		return dir
+	}
+	return named
+}
+
+// pythonUse says what running it means.
+func pythonUse(ref sandbox.PackageRef) string {
+	switch {
+	case ref.Repository != "" && !ref.Exact():
+		return "install and run the Python package of the repository " + show(ref.Repository) + ", as it is now, then always that commit"
+	case ref.Repository != "":
+		return "install and run the Python package of the repository " + show(ref.Repository)
+	case ref.Script != "":
+		return "run the script " + show(ref.Script) + ", and install what it says that it needs"
+	case ref.Project != "":
+		return "run the Python project in " + show(ref.Project) + ", and install what it says that it needs"
+	}
+	what := "install and run the Python package " + show(ref.String())
+	if !ref.Exact() {
+		what += ", its newest version now, then always that one"
+	}
+	return what
+}
+
+// pythonPackage judges uvx, "uv tool run", "uv run" and "pipx run".
 func (d *draft) pythonPackage(program string, ref sandbox.PackageRef, err error) string {
 	if err != nil {
 		return strings.TrimSuffix(err.Error(), ": "+errdefs.ErrInvalidArgument.Error())
 	}
 	d.ownProgram(program)
-	what := "install and run the Python package " + show(ref.String())
-	if !ref.Exact() {
-		what += ", its newest version now, then always that one"
-	}
-	d.uses = append(d.uses, what)
-	return ""
+	d.uses = append(d.uses, pythonUse(ref))
+	return d.pythonPlaces(ref)
 }
 
 // binary runs a program by its path, or one of the system's by its name.

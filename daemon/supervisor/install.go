@@ -22,24 +22,31 @@ type Consent interface {
 	Scripts(ctx context.Context, srv sandbox.Server, p sandbox.Package) ([]sandbox.InstallScript, error)
 }
 
-// install returns the package a server runs from, nil when it is no package.
-func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (*sandbox.Package, []string, error) {
+// installed is the package a server runs from, as its command asks for it; pkg is nil when it is no package.
+type installed struct {
+	pkg  *sandbox.Package
+	ref  sandbox.PackageRef
+	args []string
+}
+
+// install returns what a server runs from.
+func (s *Supervisor) install(ctx context.Context, srv sandbox.Server) (installed, error) {
 	ref, args, ok, err := sandbox.ParseCommand(srv.Source.Command)
 	if err != nil || !ok {
-		return nil, nil, err
+		return installed{}, err
 	}
 	locked, known := s.Lock.Locked(srv.Name, ref)
 	p, err := s.fetch(ctx, srv, ref, locked, known)
 	if err != nil {
-		return nil, nil, err
+		return installed{}, err
 	}
 	if known && slices.Equal(locked.Scripts, p.Scripts) {
-		return &p, args, nil
+		return installed{&p, ref, args}, nil
 	}
 	if err := s.Lock.SetLocked(srv.Name, ref, p); err != nil {
-		return nil, nil, fmt.Errorf("remember the package in garita.lock: %w", err)
+		return installed{}, fmt.Errorf("remember the package in garita.lock: %w", err)
 	}
-	return &p, args, nil
+	return installed{&p, ref, args}, nil
 }
 
 // fetch installs ref as the lock has it, and runs the install scripts that may run.

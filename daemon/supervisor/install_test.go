@@ -169,14 +169,14 @@ func TestSourcesAreBuiltWhenDeclaredAndApproved(t *testing.T) {
 			who, in := &person{yes: tt.yes}, &built{}
 			s := New(Options{Installer: in, Lock: &lockFile{locked: map[sandbox.ServerName]sandbox.Package{}}, Consent: who, Progress: func(sandbox.ServerName, sandbox.Progress) {}})
 			srv := sandbox.Server{Name: "x", Source: sandbox.Source{Command: []string{"uvx", "server", "-v"}}, Spec: sandbox.Spec{InstallScripts: tt.declared}}
-			p, args, err := s.install(t.Context(), srv)
+			got, err := s.install(t.Context(), srv)
 			switch {
 			case tt.says != "":
 				if err == nil || !strings.Contains(err.Error(), tt.says) {
-					t.Errorf("got %+v, %v", p, err)
+					t.Errorf("got %+v, %v", got, err)
 				}
-			case err != nil || len(p.Ran()) != 1 || len(args) != 1 || in.wants[1].Version != "":
-				t.Errorf("got %+v %q, %v after %+v", p, args, err, in.wants)
+			case err != nil || len(got.pkg.Ran()) != 1 || len(got.args) != 1 || in.wants[1].Version != "":
+				t.Errorf("got %+v, %v after %+v", got, err, in.wants)
 			}
 			if who.asked != tt.asked {
 				t.Errorf("asked %d times", who.asked)

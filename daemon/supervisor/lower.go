@@ -23,16 +23,50 @@ type Host interface {
 }
 
 // lower turns a declared server into a launch: every path resolved, nothing left to look up.
-func lower(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o Owner, pkg *sandbox.Package, args []string, host Host) (sandbox.Launch, error) {
+func lower(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o Owner, in installed, host Host) (sandbox.Launch, error) {
 	l := sandbox.Launch{
 		ID: id, Server: server.Name, Group: o.Group, Env: server.Spec.Env, Volume: o.Volume,
-		Package: pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
+		Package: in.pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
 		Limits: server.Spec.Limits.OrDefaults(), Network: server.Spec.Reach(time.Now()),
 	}
 	if len(l.Folders) > 0 {
 		l.Dir = l.Folders[0].Host
 	}
-	return l, program(ctx, &l, server.Source, args, host)
+	if in.pkg != nil {
+		if err := places(&l, *in.pkg, in.ref, host); err != nil {
+			return l, err
+		}
+	}
+	return l, program(ctx, &l, server.Source, in.args, host)
+}
+
+// places makes what of the host a package is run from visible inside, read-only, unless it is there already: a
+// project's folder, a script; and starts it in the folder that its command names.
+func places(l *sandbox.Launch, p sandbox.Package, ref sandbox.PackageRef, host Host) error {
+	all := slices.Clone(p.Shown)
+	if ref.Dir != "" {
+		l.Dir = ref.Dir
+		all = append(all, ref.Dir)
+	}
+	for _, one := range all {
+		if there(l, one) {
+			continue
+		}
+		real, err := host.EvalSymlinks(one)
+		if err != nil {
+			return fmt.Errorf("find %s, which the server is run from: %w: %w", one, err, errdefs.ErrNotFound)
+		}
+		l.Mounts = append(l.Mounts, sandbox.Mount{Host: real, At: one})
+	}
+	return nil
+}
+
+// there says whether a path of the host is visible inside at the same path.
+func there(l *sandbox.Launch, one string) bool {
+	if slices.ContainsFunc(l.Folders, func(f sandbox.Folder) bool { return f.Mode != sandbox.None && under(one, f.Host) }) {
+		return true
+	}
+	return under(one, "/usr") || slices.ContainsFunc(l.Mounts, func(m sandbox.Mount) bool { return under(one, m.At) })
 }
 
 func folders(spec sandbox.Spec, id sandbox.WorkspaceID) []sandbox.Folder {

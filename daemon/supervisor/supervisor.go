@@ -190,11 +190,11 @@ func startLimit(l sandbox.Lifecycle) time.Duration {
 
 // prepare installs and lowers.
 func (s *Supervisor) prepare(ctx context.Context, srv sandbox.Server, id sandbox.InstanceID, o Owner) (sandbox.Launch, error) {
-	pkg, args, err := s.install(ctx, srv)
+	in, err := s.install(ctx, srv)
 	if err != nil {
 		return sandbox.Launch{}, err
 	}
-	return lower(ctx, srv, id, o, pkg, args, s.Host)
+	return lower(ctx, srv, id, o, in, s.Host)
 }
 
 // Prepare installs what a server runs from, ahead of its first start, and closes its breaker.

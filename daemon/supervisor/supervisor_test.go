@@ -230,7 +230,7 @@ func TestLower(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := sandbox.Server{Name: "srv", Source: sandbox.Source{Command: tt.command}, Spec: tt.spec}
-			got, err := lower(t.Context(), server, "i1", Owner{Group: "g", Workspace: "w1", Volume: "v"}, nil, nil, host)
+			got, err := lower(t.Context(), server, "i1", Owner{Group: "g", Workspace: "w1", Volume: "v"}, installed{}, host)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -24,6 +25,7 @@ type index struct {
 	*proxy
 	builds map[string]string // sources that may be used: "name@version" to their digest in hex
 	prefer string            // "name@version"
+	pinned map[string][]string
 
 	pages map[string]*page // by project; guarded by proxy.mu
 }
@@ -36,7 +38,7 @@ type page struct {
 }
 
 func newIndex(p *proxy, request wire.Registries) *index {
-	x := &index{proxy: p, builds: map[string]string{}, prefer: request.Prefer, pages: map[string]*page{}}
+	x := &index{proxy: p, builds: map[string]string{}, prefer: request.Prefer, pinned: request.Pinned, pages: map[string]*page{}}
 	for _, one := range request.Builds {
 		if name, digest, ok := strings.Cut(one, " sha256:"); ok {
 			x.builds[name] = digest
@@ -243,6 +245,7 @@ func (x *index) judge(p *page) (source *pyindex.File) {
 		name := p.Project + "@" + f.Version
 		exempt := x.exempt[name]
 		switch {
+		case !x.isPinned(p.Project, f):
 		case f.Yanked && !exempt:
 		case !exempt && x.tooYoung(p.Page, f):
 			if !told[name] {
@@ -263,6 +266,13 @@ func (x *index) judge(p *page) (source *pyindex.File) {
 		return nil
 	}
 	return source
+}
+
+// isPinned says whether a lock has f, where one says which files of its project may be used. A file whose
+// digest the index does not tell cannot be one of them.
+func (x *index) isPinned(project string, f pyindex.File) bool {
+	only, are := x.pinned[project]
+	return !are || f.SHA256 != "" && slices.Contains(only, f.SHA256)
 }
 
 func (x *index) tooYoung(p pyindex.Page, f pyindex.File) bool {

@@ -66,8 +66,11 @@ func (s *registryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answering is p for the packages that are asked for.
 func answering(p *proxy, request wire.Registries) http.Handler {
-	if request.Ecosystem == sandbox.PyPI {
+	switch request.Ecosystem {
+	case sandbox.PyPI:
 		return newIndex(p, request)
+	case wire.Git:
+		return &repository{proxy: p}
 	}
 	return p
 }

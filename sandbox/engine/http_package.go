@@ -2,8 +2,8 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
-	"os"
 	"sync"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -33,11 +33,20 @@ func (e *Engine) packageRoutes(mux *http.ServeMux) {
 		p, err := in.serve(r, out.progress)
 		if err != nil {
 			_, body := wire.Encode(err)
-			out.send(wire.InstallEvent{Error: &body})
+			out.send(wire.InstallEvent{Error: &body, Build: buildOf(err)})
 			return
 		}
 		out.send(wire.InstallEvent{Package: &p})
 	})
+}
+
+// buildOf is what err says has to be built; nil for another error, or where it cannot be shown here.
+func buildOf(err error) *sandbox.InstallScript {
+	var needs *sandbox.NeedsBuild
+	if !errors.As(err, &needs) || needs.Script.Text == "" {
+		return nil
+	}
+	return &needs.Script
 }
 
 func (in *installer) serve(r *http.Request, progress func(sandbox.Progress)) (sandbox.Package, error) {
@@ -47,11 +56,7 @@ func (in *installer) serve(r *http.Request, progress func(sandbox.Progress)) (sa
 	}
 	files := anyFilesOf(r)
 	defer closeFiles(files)
-	var wall *os.File
-	if len(files) > 0 {
-		wall = files[0]
-	}
-	return in.install(r.Context(), req, wall, progress)
+	return in.install(r.Context(), req, files, progress)
 }
 
 // events writes an answer line by line, each sent at once.

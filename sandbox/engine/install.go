@@ -37,9 +37,9 @@ type installer struct {
 	turns  turns
 }
 
-// install returns the package that ref names, installing it when it is not there. Without wall it
-// only looks. When it fails nothing is left.
-func (in *installer) install(ctx context.Context, req wire.Install, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
+// install returns the package that ref names, installing it when it is not there. Without walls it
+// only looks; the second one is a repository's. When it fails nothing is left.
+func (in *installer) install(ctx context.Context, req wire.Install, walls []*os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
 	if err := req.Ref.Valid(); err != nil {
 		return sandbox.Package{}, err
 	}
@@ -49,7 +49,11 @@ func (in *installer) install(ctx context.Context, req wire.Install, wall *os.Fil
 	}
 	defer leave()
 	if req.Ref.Ecosystem == sandbox.PyPI {
-		return in.python(ctx, req, wall, report)
+		return in.python(ctx, req, walls, report)
+	}
+	var wall *os.File
+	if len(walls) > 0 {
+		wall = walls[0]
 	}
 	tools, err := packages.FindTools(req.Toolchain)
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,14 +18,16 @@ import (
 // python returns the package of Python's that req names, installing it when it is not there. It takes
 // two lives of pip: one fetches, with the index for its only neighbor; the other installs exactly the
 // files that we have looked at in between, and has no neighbor unless sources are to be built.
-func (in *installer) python(ctx context.Context, req wire.Install, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
+//
+// A repository's files are fetched by a life of git before, with the repository for its only neighbor.
+func (in *installer) python(ctx context.Context, req wire.Install, walls []*os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
 	py, err := findPython(req)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
 	if !req.Renew {
 		p, err := in.installedPython(ctx, req, py)
-		if !isNotFound(err) || wall == nil {
+		if !isNotFound(err) || len(walls) == 0 {
 			return p, err
 		}
 	}
@@ -32,26 +35,30 @@ func (in *installer) python(ctx context.Context, req wire.Install, wall *os.File
 	if err := needsBuilds(locked, builds); err != nil {
 		return sandbox.Package{}, err
 	}
-	report(sandbox.Progress{Step: "resolve", Message: "Asking the index for " + req.Ref.String()})
 	key := "install/" + randomHex()
 	dir, err := in.engine.prepareSnapshot(ctx, key)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
 	defer in.discard(ctx, key)
-	files, err := in.fetchPython(ctx, req, py, dir, wall, report)
+	of, err := in.of(ctx, req, dir, walls, report)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	report(sandbox.Progress{Step: "resolve", Message: "Asking the index for " + req.Ref.String()})
+	files, err := in.fetchPython(ctx, req, of, py, dir, walls[0], report)
 	if err == nil && locked != nil && !slices.Equal(files, locked) {
 		err = fmt.Errorf("install %s: what the index gives is not what garita.lock says; to take the new one, remove the entry from garita.lock: %w", req.Ref, errdefs.ErrFailedPrecondition)
 	}
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	return in.finishPython(ctx, req, py, key, dir, files, wall, report)
+	return in.finishPython(ctx, req, of, py, key, dir, files, walls[0], report)
 }
 
 // findPython is the interpreter to install for: the one that is asked for, else of the lock's version.
 func findPython(req wire.Install) (packages.Python, error) {
-	version := req.Ref.Python
+	version := cmp.Or(req.Python, req.Ref.Python)
 	was := ""
 	if req.Want != nil {
 		was = packages.PythonOf(*req.Want)
@@ -86,16 +93,23 @@ func needsBuilds(files []sandbox.PackageFile, builds []sandbox.InstallScript) er
 }
 
 // fetchPython has pip fetch into a folder that is thrown away, and returns the files, moved to dir.
-func (in *installer) fetchPython(ctx context.Context, req wire.Install, py packages.Python, dir string, wall *os.File, report func(sandbox.Progress)) ([]sandbox.PackageFile, error) {
+func (in *installer) fetchPython(ctx context.Context, req wire.Install, of made, py packages.Python, dir string, wall *os.File, report func(sandbox.Progress)) ([]sandbox.PackageFile, error) {
+	requirements := of.requirements(req.Ref)
+	if len(requirements) == 0 {
+		return nil, nil
+	}
 	key := "install/" + randomHex()
 	from, err := in.engine.prepareSnapshot(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer in.discard(ctx, key)
+	if err := of.copyTo(dir, from); err != nil {
+		return nil, err
+	}
 	builds, locked := allowedBuilds(req)
 	_, err = in.run(ctx, life{
-		what: "install " + req.Ref.String(), plan: packages.NewFetchPlan(req.Ref, locked, builds, py, egress.RegistryAddress),
+		what: "install " + req.Ref.String(), plan: of.versioned(packages.NewFetchPlan(requirements, locked, builds, py, egress.RegistryAddress)),
 		toolchain: req.Toolchain, dir: from, wall: wall, within: installTime, said: sayingOf(builds, report),
 	})
 	if err != nil {
@@ -117,11 +131,11 @@ func sayingOf(builds []sandbox.InstallScript, report func(sandbox.Progress)) fun
 }
 
 // finishPython installs the files below dir, and keeps that.
-func (in *installer) finishPython(ctx context.Context, req wire.Install, py packages.Python, key, dir string, files []sandbox.PackageFile, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
+func (in *installer) finishPython(ctx context.Context, req wire.Install, of made, py packages.Python, key, dir string, files []sandbox.PackageFile, wall *os.File, report func(sandbox.Progress)) (sandbox.Package, error) {
 	report(sandbox.Progress{Step: "unpack", Message: "Installing " + req.Ref.String()})
 	builds, _ := allowedBuilds(req)
 	n := life{
-		what: "install " + req.Ref.String(), plan: packages.NewInstallPlan(files, builds, py, egress.RegistryAddress),
+		what: "install " + req.Ref.String(), plan: of.versioned(packages.NewInstallPlan(files, builds, of.source, py, egress.RegistryAddress)),
 		toolchain: req.Toolchain, dir: dir, within: installTime, said: sayingOf(builds, report),
 	}
 	if len(builds) > 0 {
@@ -130,7 +144,7 @@ func (in *installer) finishPython(ctx context.Context, req wire.Install, py pack
 	if _, err := in.run(ctx, n); err != nil {
 		return sandbox.Package{}, err
 	}
-	if err := packages.FinishPython(dir, files, builds, py); err != nil {
+	if err := packages.FinishPython(dir, files, builds, of.Of, py); err != nil {
 		return sandbox.Package{}, err
 	}
 	p, err := packages.ReadPython(dir, req.Ref, py)
@@ -142,7 +156,7 @@ func (in *installer) finishPython(ctx context.Context, req wire.Install, py pack
 		return sandbox.Package{}, err
 	}
 	report(sandbox.Progress{Step: "commit", Message: "Keeping " + req.Ref.String()})
-	return p, in.keep(ctx, key, pythonKey(req.Ref, py), p)
+	return p, in.keep(ctx, key, pythonKey(req, py), p)
 }
 
 // lockOf is the lock's entry; a package without a version only says what may be built.
@@ -153,9 +167,17 @@ func lockOf(req wire.Install) *sandbox.Package {
 	return req.Want
 }
 
-// pythonKey is what an installation answers: the reference, for one version of the interpreter.
-func pythonKey(ref sandbox.PackageRef, py packages.Python) string {
-	return "pypi " + ref.String() + " python" + py.Version
+// pythonKey is what an installation answers: the reference, as it reads now, for one version of the interpreter.
+func pythonKey(req wire.Install, py packages.Python) string {
+	ref := req.Ref
+	key := "pypi " + ref.String() + " python" + py.Version
+	if ref.Nameless() || ref.Groups != "" {
+		key += " [" + ref.Extras + "] [" + ref.Groups + "]"
+	}
+	if req.Needs != nil {
+		key += " " + string(req.Needs.Digest())
+	}
+	return key
 }
 
 // installedPython returns the package that ref, or the lock, names, if it is there. NotFound.
@@ -163,7 +185,7 @@ func (in *installer) installedPython(ctx context.Context, req wire.Install, py p
 	if req.Want != nil && lockOf(req) == nil {
 		return sandbox.Package{}, fmt.Errorf("%s is being built: %w", req.Ref, errdefs.ErrNotFound)
 	}
-	info, err := in.find(ctx, req, pythonKey(req.Ref, py))
+	info, err := in.find(ctx, req, pythonKey(req, py))
 	if err != nil {
 		return sandbox.Package{}, err
 	}
@@ -183,5 +205,5 @@ func (in *installer) installedPython(ctx context.Context, req wire.Install, py p
 	if len(p.Ran()) > 0 {
 		return p, nil
 	}
-	return p, in.remember(ctx, info, pythonKey(req.Ref, py))
+	return p, in.remember(ctx, info, pythonKey(req, py))
 }

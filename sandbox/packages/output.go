@@ -23,6 +23,7 @@ var (
 	errorCode = regexp.MustCompile(`^npm (?:error|ERR!) code ([A-Z0-9_]+)$`)
 	errorText = regexp.MustCompile(`^npm (?:error|ERR!) (.+)$`)
 	pipError  = regexp.MustCompile(`^ERROR: (.+)$`)
+	gitError  = regexp.MustCompile(`^git: (?:fatal|error|remote): (.+)$`)
 )
 
 const (
@@ -45,6 +46,10 @@ func (o *Output) Line(line string) {
 	}
 	if m := pipError.FindStringSubmatch(line); m != nil {
 		o.code = pipCode(m[1], o.code)
+		o.complaint(strings.TrimSpace(m[1]))
+		return
+	}
+	if m := gitError.FindStringSubmatch(line); m != nil {
 		o.complaint(strings.TrimSpace(m[1]))
 		return
 	}

@@ -145,13 +145,14 @@ exec "$python" -I "$pip/pip" "$@"`
 root=$1 python=$2 pip=$3
 shift 3
 "$python" -I -m venv --without-pip --symlinks "$root/venv"
+if [ "$#" = 0 ]; then exit 0; fi
 exec "$root/venv/bin/python" -I "$pip/pip" "$@"`
 )
 
-// NewFetchPlan is how pip fetches everything that ref needs from the index at address (HOST:PORT),
-// and nothing is installed. Where files are given, exactly those are fetched; sources of the projects
-// in builds are taken, and run code of theirs to say what they need.
-func NewFetchPlan(ref sandbox.PackageRef, files []sandbox.PackageFile, builds []sandbox.InstallScript, py Python, address string) Plan {
+// NewFetchPlan is how pip fetches everything that these requirements need from the index at address
+// (HOST:PORT), and nothing is installed. Where files are given, exactly those are fetched; sources of the
+// projects in builds are taken, and run code of theirs to say what they need.
+func NewFetchPlan(requirements []string, files []sandbox.PackageFile, builds []sandbox.InstallScript, py Python, address string) Plan {
 	base := "http://" + address
 	fetch, digest := "", ""
 	if py.Pip == "" {
@@ -164,7 +165,7 @@ func NewFetchPlan(ref sandbox.PackageRef, files []sandbox.PackageFile, builds []
 		argv = append(argv, "--no-binary="+b.Name)
 	}
 	if len(files) == 0 {
-		return Plan{Argv: append(append(argv, "--"), ref.Requirements()...), Env: pythonEnvironment(py)}
+		return Plan{Argv: append(append(argv, "--"), requirements...), Env: pythonEnvironment(py)}
 	}
 	argv = append(argv, "--no-deps", "--")
 	for _, f := range files {
@@ -175,9 +176,14 @@ func NewFetchPlan(ref sandbox.PackageRef, files []sandbox.PackageFile, builds []
 
 // NewInstallPlan is how pip installs files, which lie where NewFetchPlan has put them, into an
 // environment of their own. With builds there is an index for what building needs.
-func NewInstallPlan(files []sandbox.PackageFile, builds []sandbox.InstallScript, py Python, address string) Plan {
-	argv := []string{"/bin/sh", "-ec", installScript, "garita", packageRoot, py.Path, py.pip(), "install"}
-	argv = append(argv, pipSettings...)
+//
+// source, where it is not "", is a folder below the package's root that is built and installed as well.
+func NewInstallPlan(files []sandbox.PackageFile, builds []sandbox.InstallScript, source string, py Python, address string) Plan {
+	argv := []string{"/bin/sh", "-ec", installScript, "garita", packageRoot, py.Path, py.pip()}
+	if len(files) == 0 && source == "" {
+		return Plan{Argv: argv, Env: pythonEnvironment(py)}
+	}
+	argv = append(append(argv, "install"), pipSettings...)
 	if len(builds) > 0 {
 		argv = append(argv, "--index-url=http://"+address+"/simple/", "--only-binary=:all:")
 	} else {
@@ -186,6 +192,9 @@ func NewInstallPlan(files []sandbox.PackageFile, builds []sandbox.InstallScript,
 	argv = append(argv, "--no-deps", "--no-warn-script-location", "--")
 	for _, f := range files {
 		argv = append(argv, packageRoot+"/"+wheelsDir+"/"+f.File)
+	}
+	if source != "" {
+		argv = append(argv, source)
 	}
 	return Plan{Argv: argv, Env: pythonEnvironment(py)}
 }

@@ -131,25 +131,25 @@ func TestReadAnInstalledPythonPackage(t *testing.T) {
 
 func TestPipIsToldTheOneIndex(t *testing.T) {
 	ref := sandbox.PackageRef{Ecosystem: sandbox.PyPI, Name: "mcp", Range: "1.2", Extras: "cli", With: "httpx>=0.27"}
-	free := NewFetchPlan(ref, nil, nil, python, "127.0.0.1:4873")
+	free := NewFetchPlan(ref.Requirements(), nil, nil, python, "127.0.0.1:4873")
 	if line := strings.Join(free.Argv, " "); !strings.HasSuffix(line, "--index-url=http://127.0.0.1:4873/simple/ --only-binary=:all: -- mcp[cli]==1.2 httpx>=0.27") || !strings.Contains(line, "--isolated") {
 		t.Errorf("%s", line)
 	}
 	files := []sandbox.PackageFile{{Name: "mcp", Version: "1.2", File: "mcp-1.2-py3-none-any.whl", Digest: "sha256:aa"}}
-	locked := NewFetchPlan(ref, files, nil, python, "127.0.0.1:4873")
+	locked := NewFetchPlan(ref.Requirements(), files, nil, python, "127.0.0.1:4873")
 	if line := strings.Join(locked.Argv, " "); !strings.HasSuffix(line, "--no-deps -- http://127.0.0.1:4873/files/mcp/mcp-1.2-py3-none-any.whl#sha256=aa") {
 		t.Errorf("%s", line)
 	}
-	install := NewInstallPlan(files, nil, python, "127.0.0.1:4873")
+	install := NewInstallPlan(files, nil, "", python, "127.0.0.1:4873")
 	if line := strings.Join(install.Argv, " "); !strings.Contains(line, "--no-index --no-deps") || strings.Contains(line, "http://") {
 		t.Errorf("%s", line)
 	}
-	if build := NewInstallPlan(files, []sandbox.InstallScript{{Name: "n"}}, python, "127.0.0.1:4873"); !slices.Contains(build.Argv, "--only-binary=:all:") || slices.Contains(build.Argv, "--no-index") {
+	if build := NewInstallPlan(files, []sandbox.InstallScript{{Name: "n"}}, "", python, "127.0.0.1:4873"); !slices.Contains(build.Argv, "--only-binary=:all:") || slices.Contains(build.Argv, "--no-index") {
 		t.Errorf("%q", build.Argv)
 	}
 	without := python
 	without.Pip = ""
-	if fetch := NewFetchPlan(ref, nil, nil, without, "127.0.0.1:4873"); !slices.Contains(fetch.Argv, fetchedPip.digest) {
+	if fetch := NewFetchPlan(ref.Requirements(), nil, nil, without, "127.0.0.1:4873"); !slices.Contains(fetch.Argv, fetchedPip.digest) {
 		t.Errorf("%q", fetch.Argv)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/packages/pyproject"
 )
 
 // manifestFile is what a snapshot was installed from, as we wrote it once pip was done.
@@ -28,6 +29,23 @@ type manifest struct {
 	Python string                  `json:"python"` // "3.11"
 	Files  []sandbox.PackageFile   `json:"files"`  // sorted by File
 	Built  []sandbox.InstallScript `json:"built,omitempty"`
+	Of
+}
+
+// Of is what an installation is of besides the files of an index; the zero Of is nothing.
+type Of struct {
+	// Needs is of a project or a script, whose own modules are imported from where they lie; of a file of
+	// requirements where it has no name.
+	Needs *pyproject.Needs `json:"needs,omitempty"`
+	// Source is the repository that it came from.
+	Source *Source `json:"source,omitempty"`
+}
+
+// Source is a repository's files at one commit.
+type Source struct {
+	Name   string         `json:"name"`   // of the project in it, in normal form
+	Commit string         `json:"commit"` // 40 hex digits
+	Digest sandbox.Digest `json:"digest"` // over names, kinds and contents of all files
 }
 
 // maxFetched bounds the files of one installation.
@@ -132,18 +150,22 @@ func takePip(source *os.Root, to string, py Python) error {
 	return err
 }
 
-// FinishPython writes down what dir was installed from, and removes what only the installation needed.
-func FinishPython(dir string, files []sandbox.PackageFile, builds []sandbox.InstallScript, py Python) error {
-	for _, name := range []string{wheelsDir, tempDir, pipDir, manifestFile} {
+// FinishPython writes down what dir was installed from, makes the modules of a project importable, and removes
+// what only the installation needed.
+func FinishPython(dir string, files []sandbox.PackageFile, builds []sandbox.InstallScript, of Of, py Python) error {
+	for _, name := range []string{wheelsDir, tempDir, pipDir, manifestFile, repositoryDir} {
 		if err := os.RemoveAll(path.Join(dir, name)); err != nil {
 			return fmt.Errorf("clear what only the installation needed: %w", err)
 		}
 	}
-	m := manifest{Python: py.Version, Files: files}
+	m := manifest{Python: py.Version, Files: files, Of: of}
 	for _, b := range builds {
-		if slices.ContainsFunc(files, func(f sandbox.PackageFile) bool { return builtFrom(b, f) }) {
+		if slices.ContainsFunc(files, func(f sandbox.PackageFile) bool { return builtFrom(b, f) }) || of.Source != nil && of.Source.Built(b) {
 			m.Built = append(m.Built, b)
 		}
+	}
+	if err := of.finish(dir, m.Built, py); err != nil {
+		return err
 	}
 	text, err := json.Marshal(m, json.Deterministic(true), jsontext.Multiline(true))
 	if err != nil {
@@ -171,10 +193,11 @@ func readPython(root *os.Root, ref sandbox.PackageRef, py Python) (sandbox.Packa
 	if err != nil {
 		return sandbox.Package{}, err
 	}
-	at := slices.IndexFunc(m.Files, func(f sandbox.PackageFile) bool { return f.Name == ref.Name })
-	if at < 0 {
-		return sandbox.Package{}, fmt.Errorf("pip did not install it: %w", errdefs.ErrFailedPrecondition)
+	p, err := m.identity(ref)
+	if err != nil {
+		return sandbox.Package{}, err
 	}
+	ref.Name = p.Name
 	entry, err := pythonEntry(root, ref, m.Python)
 	if err != nil {
 		return sandbox.Package{}, err
@@ -182,12 +205,25 @@ func readPython(root *os.Root, ref sandbox.PackageRef, py Python) (sandbox.Packa
 	for i := range m.Built {
 		m.Built[i].Ran = true
 	}
+	p.Ecosystem, p.Tree, p.Runtime, p.Entry = sandbox.PyPI, m.tree(), "python "+pythonVersion(root, m.Python), entry
+	p.Scripts, p.Besides, p.Files, p.Interpreter = m.Built, ref.Besides(), m.Files, py.Path
+	return p, nil
+}
+
+// identity is what the installation is called.
+func (m manifest) identity(ref sandbox.PackageRef) (sandbox.Package, error) {
+	switch {
+	case m.Source != nil:
+		return sandbox.Package{Name: m.Source.Name, Version: m.Source.Commit, Integrity: string(m.Source.Digest)}, nil
+	case m.Needs != nil && m.Needs.Name != "":
+		return sandbox.Package{Name: m.Needs.Name, Version: m.Needs.Version, Integrity: string(m.Needs.Digest()), Shown: m.Needs.Shown}, nil
+	}
+	at := slices.IndexFunc(m.Files, func(f sandbox.PackageFile) bool { return f.Name == ref.Name })
+	if at < 0 {
+		return sandbox.Package{}, fmt.Errorf("pip did not install it: %w", errdefs.ErrFailedPrecondition)
+	}
 	top := m.Files[at]
-	return sandbox.Package{
-		Ecosystem: sandbox.PyPI, Name: top.Name, Version: top.Version, Integrity: string(top.Digest), Tree: m.tree(),
-		Runtime: "python " + pythonVersion(root, m.Python), Entry: entry, Scripts: m.Built,
-		Besides: ref.Besides(), Files: m.Files, Interpreter: py.Path,
-	}, nil
+	return sandbox.Package{Name: top.Name, Version: top.Version, Integrity: string(top.Digest)}, nil
 }
 
 func readManifest(root *os.Root) (manifest, error) {
@@ -217,6 +253,9 @@ func PythonContents(dir string) ([]string, error) {
 	for _, f := range m.Files {
 		all = append(all, f.Name+"@"+f.Version)
 	}
+	if m.Source != nil {
+		all = append(all, m.Source.Name+"@"+m.Source.Commit)
+	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }
@@ -224,6 +263,12 @@ func PythonContents(dir string) ([]string, error) {
 // tree is the digest over the interpreter's version and the name and digest of every file.
 func (m manifest) tree() sandbox.Digest {
 	lines := []string{"python " + m.Python + "\n"}
+	if m.Needs != nil {
+		lines = append(lines, "needs "+string(m.Needs.Digest())+"\n")
+	}
+	if m.Source != nil {
+		lines = append(lines, "source "+m.Source.Commit+" "+string(m.Source.Digest)+"\n")
+	}
 	for _, f := range m.Files {
 		lines = append(lines, f.File+" "+string(f.Digest)+"\n")
 	}

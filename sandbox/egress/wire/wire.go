@@ -57,7 +57,12 @@ type Registries struct {
 	Builds []string `json:"builds,omitempty"`
 	// Prefer is the "name@version" that was asked for by exactly that; of Python alone.
 	Prefer string `json:"prefer,omitempty"`
+	// Pinned are, by project, the only files that may be used of it, their sha256 in hex; of Python alone.
+	Pinned map[string][]string `json:"pinned,omitempty"`
 }
+
+// Git as an Ecosystem is one repository of git's, whose URL is Default: no packages, but commits.
+const Git sandbox.Ecosystem = "git"
 
 // Credential is the Authorization header for one registry, or for a part of it.
 type Credential struct {
@@ -77,6 +82,7 @@ const (
 	Refused   Kind = "refused"  // asked for by the sandbox, and not fetched
 	Attached  Kind = "attached" // the wall has the sandbox's listening socket
 	Young     Kind = "young"    // a version that was left out of its package's description: it is too new
+	Cloned    Kind = "cloned"   // a repository's commits: Name is where it is
 	Source    Kind = "source"   // a source distribution that was left out, where no wheel is there: Script says why
 )
 

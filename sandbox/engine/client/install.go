@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -17,6 +18,7 @@ import (
 	"github.com/garita-dev/garita/sandbox"
 	egress "github.com/garita-dev/garita/sandbox/egress/wire"
 	"github.com/garita-dev/garita/sandbox/engine/wire"
+	"github.com/garita-dev/garita/sandbox/packages/pyproject"
 )
 
 // Install asks for one package.
@@ -27,6 +29,10 @@ type Install struct {
 	Before    time.Time        // as in sandbox.Package
 	Young     []string
 	Renew     bool // ask the registry whatever is there already
+	// Of Python's: what files of this machine say, see HostNeeds, and the interpreter that fits ("3.12"; "" for
+	// the one of Ref).
+	Needs  *pyproject.Needs
+	Python string
 }
 
 // InstalledPackage returns a package that is there already. NotFound when it is not.
@@ -34,14 +40,14 @@ func (e *Engine) InstalledPackage(ctx context.Context, i Install) (sandbox.Packa
 	return e.install(ctx, i, nil)
 }
 
-// InstallPackage returns the package that is there already, or installs it; wall is the File of a
-// Registry, and stays the caller's. Ending ctx ends it and leaves nothing behind. progress may be nil.
+// InstallPackage returns the package that is there already, or installs it; walls are the File of a Registry,
+// and where it comes from a repository that of another one; they stay the caller's. Ending ctx ends it and leaves nothing behind. progress may be nil.
 //
 // Kinds: NotFound when the registry has no such package or version, or it no such program;
 // FailedPrecondition when it is not what Want says, or there is no node; Unavailable when the
 // registry cannot be reached.
-func (e *Engine) InstallPackage(ctx context.Context, i Install, wall *os.File, progress func(sandbox.Progress)) (sandbox.Package, error) {
-	return e.install(ctx, i, progress, wall)
+func (e *Engine) InstallPackage(ctx context.Context, i Install, progress func(sandbox.Progress), walls ...*os.File) (sandbox.Package, error) {
+	return e.install(ctx, i, progress, walls...)
 }
 
 // PackageContents is everything that an installed package consists of, "name@version" each, sorted.
@@ -63,7 +69,9 @@ func (e *Engine) PackageContents(ctx context.Context, p sandbox.Package) ([]stri
 }
 
 func (e *Engine) install(ctx context.Context, i Install, progress func(sandbox.Progress), files ...*os.File) (sandbox.Package, error) {
-	resp, err := e.send(ctx, "/v1/packages", wire.Install{Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain, Before: i.Before, Young: i.Young, Renew: i.Renew}, files...)
+	resp, err := e.send(ctx, "/v1/packages", wire.Install{
+		Ref: i.Ref, Want: i.Want, Toolchain: i.Toolchain, Before: i.Before, Young: i.Young, Renew: i.Renew, Needs: i.Needs, Python: i.Python,
+	}, files...)
 	if err != nil {
 		return sandbox.Package{}, err
 	}
@@ -79,6 +87,8 @@ func (e *Engine) install(ctx context.Context, i Install, progress func(sandbox.P
 			return fmt.Errorf("read the engine's answer: %w: %w", err, errdefs.ErrInternal)
 		}
 		switch {
+		case event.Error != nil && event.Build != nil:
+			return fmt.Errorf("install %s: %w", i.Ref, &sandbox.NeedsBuild{Script: *event.Build})
 		case event.Error != nil:
 			return event.Error.Err()
 		case event.Progress != nil && progress != nil:
@@ -109,6 +119,8 @@ type Installer struct {
 	// Index and Python are the same for packages of Python's: see HostIndex and FindPythonToolchain.
 	Index  func() (RegistryConfig, error)
 	Python func(version string) (string, error)
+	// Repository is how a repository of git's is reached: see HostRepository.
+	Repository func(address string) (RegistryConfig, error)
 	// Fetched is told what each installation fetched or was refused; nil is allowed.
 	Fetched func(ref sandbox.PackageRef, f Fetch)
 	// Renew asks the registry even where ref is installed: what is newest may have changed.
@@ -119,11 +131,10 @@ var _ sandbox.Installer = (*Installer)(nil)
 
 // Install implements sandbox.Installer. What is installed already needs neither wall nor registry.
 func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *sandbox.Package, progress func(sandbox.Progress)) (sandbox.Package, error) {
-	toolchain, err := in.toolchain(ref, want)
-	if err != nil {
+	i := Install{Ref: ref, Want: want, Renew: in.Renew}
+	if err := in.read(&i); err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	i := Install{Ref: ref, Want: want, Toolchain: toolchain, Renew: in.Renew}
 	if !in.Renew {
 		p, err := in.Engine.InstalledPackage(ctx, i)
 		if !errdefs.IsNotFound(err) {
@@ -133,6 +144,9 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	registries, err := in.registries(ref, want)
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
+	}
+	if i.Needs != nil {
+		registries.Pinned = i.Needs.Pinned
 	}
 	i.Before, i.Young = registries.Before.Truncate(time.Second), registries.Young
 	if want != nil && len(want.Files) > 0 {
@@ -144,7 +158,7 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	p, err := in.Engine.InstallPackage(ctx, i, registry.File, one)
+	p, err := in.served(ctx, i, registry, one, fetched.seen)
 	if left := registry.Close(); err == nil {
 		err = left
 	}
@@ -152,6 +166,46 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 		err = fetched.check(p)
 	}
 	return p, fetched.blame(err, ref, registries.Before)
+}
+
+// served installs i from registry, and from its repository where it has one.
+func (in *Installer) served(ctx context.Context, i Install, registry *Registry, progress func(sandbox.Progress), seen func(Fetch)) (sandbox.Package, error) {
+	if i.Ref.Repository == "" {
+		return in.Engine.InstallPackage(ctx, i, progress, registry.File)
+	}
+	at, err := sandbox.ParseRepository(i.Ref.Repository)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	c, err := in.Repository(at.URL)
+	if err != nil {
+		return sandbox.Package{}, err
+	}
+	repository, err := in.Wall.ServeRegistry(ctx, c, seen)
+	if err != nil {
+		return sandbox.Package{}, fmt.Errorf("install %s: %w", i.Ref, err)
+	}
+	p, err := in.Engine.InstallPackage(ctx, i, progress, registry.File, repository.File)
+	if left := repository.Close(); err == nil {
+		err = left
+	}
+	return p, err
+}
+
+// read fills i with what files of this machine say, and where the runtime lies.
+func (in *Installer) read(i *Install) (err error) {
+	if i.Needs, err = HostNeeds(i.Ref); err != nil {
+		return err
+	}
+	if i.Want != nil && i.Want.Version != "" && i.Needs != nil && i.Needs.Name != "" && i.Want.Integrity != string(i.Needs.Digest()) {
+		return fmt.Errorf("what it says that it needs is not what was installed any more (pyproject.toml, uv.lock, or its comment has changed): garita server update NAME installs that, and shows what changes: %w", errdefs.ErrFailedPrecondition)
+	}
+	if i.Needs != nil && i.Ref.Python == "" && (i.Want == nil || i.Want.Runtime == "") {
+		i.Toolchain, i.Python, err = in.fitting(*i.Needs)
+		return err
+	}
+	i.Toolchain, err = in.toolchain(i.Ref, i.Want)
+	return err
 }
 
 // toolchain is where the runtime of ref lies.
@@ -212,8 +266,9 @@ func inTurn(f func(sandbox.Progress)) func(sandbox.Progress) {
 	}
 }
 
-// fetchProgress turns what the wall sees into progress. The wall tells of one thing after the other.
+// fetchProgress turns what the wall sees into progress. A repository and an index tell at the same time.
 type fetchProgress struct {
+	mu   sync.Mutex // guards all of it until the installation is over
 	tell func(sandbox.Progress)
 	ref  sandbox.PackageRef
 	next func(sandbox.PackageRef, Fetch)
@@ -304,6 +359,8 @@ func (p *fetchProgress) leftOut(f Fetch) {
 const often = 100 * time.Millisecond
 
 func (p *fetchProgress) seen(f Fetch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.next != nil {
 		p.next(p.ref, f)
 	}

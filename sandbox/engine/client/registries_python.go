@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,8 +30,8 @@ var (
 )
 
 // HostIndex reads which index of Python packages the user has configured: uv's variables and uv.toml
-// where they say anything, else pip's and pip.conf, else PyPI. A user and password in its URL go to the
-// wall, and nowhere else. Notices are sentences about what was left out.
+// where they say anything, else pip's and pip.conf, else PyPI. A user and password in its URL, or in .netrc for
+// its host, go to the wall, and nowhere else. Notices are sentences about what was left out.
 //
 // A second index is refused (FailedPrecondition) rather than left out: a name that only the second is
 // meant to have would be taken from the first, from whoever has registered it there.
@@ -46,8 +45,26 @@ func HostIndex(home string, lookup func(string) (string, bool)) (RegistryConfig,
 	if c.Default, c.Auth, err = splitIndex(s.index); err != nil {
 		return c, nil, fmt.Errorf("read which index of Python packages to use: %s: %w", s.where, err)
 	}
+	if len(c.Auth) == 0 {
+		if c.Auth, err = netrcAuth(home, lookup, c.Default); err != nil {
+			return c, nil, fmt.Errorf("read which index of Python packages to use: %w", err)
+		}
+	}
 	c.Outside = s.outside()
 	return c, s.notices, nil
+}
+
+// HostRepository is how the repository at address is reached from this machine: with what .netrc has for its
+// host, by the proxy and the certificates that Python's packages come by.
+func HostRepository(home string, lookup func(string) (string, bool), address string) (RegistryConfig, error) {
+	c := RegistryConfig{Ecosystem: wire.Git, Default: address}
+	var err error
+	if c.Auth, err = netrcAuth(home, lookup, address); err != nil {
+		return c, fmt.Errorf("read how to reach a repository: %w", err)
+	}
+	s := &pythonSettings{home: home, lookup: lookup}
+	c.Outside = s.outside()
+	return c, nil
 }
 
 // pythonSettings is what has been read.
@@ -260,12 +277,7 @@ func splitIndex(address string) (string, []wire.Credential, error) {
 	var auth []wire.Credential
 	if u.User != nil {
 		password, _ := u.User.Password()
-		pair := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
-		host := u.Host
-		if u.Port() == "" && u.Scheme == "http" {
-			host += ":80"
-		}
-		auth = []wire.Credential{{Host: host, Path: "/", Header: wire.NewSecret("Basic " + pair)}}
+		auth = []wire.Credential{basic(u, u.User.Username(), password)}
 		u.User = nil
 	}
 	return strings.TrimRight(u.String(), "/"), auth, nil

@@ -41,6 +41,7 @@ const (
 	FetchRefused   = wire.Refused
 	FetchYoung     = wire.Young
 	FetchSource    = wire.Source
+	FetchCloned    = wire.Cloned
 )
 
 // Wall is the wall's process: the daemon's second child, see package egress. Its methods may be

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/packages/pyproject"
 )
 
 // Error is the body of every answer that is not 2xx.
@@ -128,6 +129,10 @@ type Install struct {
 	Before    time.Time          `json:"before,omitzero"` // as in sandbox.Package; kept with what is installed
 	Young     []string           `json:"young,omitempty"`
 	Renew     bool               `json:"renew,omitempty"` // ask the registry whatever is there already
+	// Of Python's alone: what the files that Ref names say that it needs, and the interpreter that fits. With a
+	// repository a second socket of the wall travels along, by which that can be reached.
+	Needs  *pyproject.Needs `json:"needs,omitempty"`
+	Python string           `json:"python,omitempty"`
 }
 
 // InstallEvent is one line of an install's answer; the last one has Package or Error.
@@ -136,6 +141,8 @@ type InstallEvent struct {
 	Package  *sandbox.Package  `json:"package,omitempty"`
 	Contents []string          `json:"contents,omitempty"` // with Package: "name@version" of all that is installed, sorted
 	Error    *Error            `json:"error,omitempty"`
+	// Build is, with Error, what has to be built first: its code runs then, and a person is asked.
+	Build *sandbox.InstallScript `json:"build,omitempty"`
 }
 
 // Sweep counts what is ours and has no owner; all zeroes is the promise after every crash.
