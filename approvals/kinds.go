@@ -68,6 +68,14 @@ type NetworkAccess struct {
 	Addresses []string `json:"addresses,omitempty"`
 	// Upload is set where the host is reached already, and what is asked is whether something may be sent there.
 	Upload *Upload `json:"upload,omitempty"`
+	// HostKey is set where the host may be reached, by SSH, and what is asked is whether this is its key.
+	HostKey *HostKey `json:"host_key,omitempty"`
+}
+
+// HostKey is a key by which a host that is reached by SSH has named itself.
+type HostKey struct {
+	Type        string `json:"type"`        // "ssh-ed25519"
+	Fingerprint string `json:"fingerprint"` // "SHA256:…"
 }
 
 // Upload is what a server is about to send.
@@ -91,6 +99,15 @@ type Installation struct {
 type SecretUse struct {
 	Secret string   `json:"secret"` // its name
 	Hosts  []string `json:"hosts"`
+	// Agent is set where the secret is a key of the person's own ssh agent; Secret is its fingerprint then.
+	Agent *AgentUse `json:"agent,omitempty"`
+}
+
+// AgentUse is one signature that a server wants of the person's ssh agent, to sign in at a host.
+type AgentUse struct {
+	User    string `json:"user"`     // as whom; the server's own word
+	Comment string `json:"comment"`  // of the key, in the person's agent
+	HostKey string `json:"host_key"` // the fingerprint of the host's
 }
 
 // Kind is the kind of question s is the subject of; "" when it is none's, or several's.

@@ -254,8 +254,11 @@ func withSubject(a api.Approval, r approvals.Request) api.Approval {
 		}
 		a.Object, a.Title = s.Install.Package, fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
 	case s.Secret != nil:
-		a.Secret = &api.SecretUse{Secret: s.Secret.Secret, Hosts: notNil(s.Secret.Hosts)}
+		a.Secret = secretOf(s.Secret)
 		a.Object = s.Secret.Secret
+		if s.Secret.Agent != nil {
+			a.Title = fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
+		}
 	default:
 		return a
 	}
@@ -322,10 +325,21 @@ func perHundred(asked, calls int) float64 {
 	return float64(asked*1000/calls) / 10
 }
 
+func secretOf(s *approvals.SecretUse) *api.SecretUse {
+	out := &api.SecretUse{Secret: s.Secret, Hosts: notNil(s.Hosts)}
+	if s.Agent != nil {
+		out.Agent = &api.AgentUse{User: s.Agent.User, Comment: s.Agent.Comment, HostKey: s.Agent.HostKey}
+	}
+	return out
+}
+
 func networkOf(n *approvals.NetworkAccess) *api.NetworkAccess {
 	out := &api.NetworkAccess{Hosts: notNil(n.Hosts), Call: string(n.Call), After: n.After, Addresses: notNil(n.Addresses)}
 	if n.Upload != nil {
 		out.Upload = &api.Upload{Bytes: n.Upload.Bytes, Kinds: notNil(n.Upload.Kinds)}
+	}
+	if n.HostKey != nil {
+		out.HostKey = &api.HostKey{Type: n.HostKey.Type, Fingerprint: n.HostKey.Fingerprint}
 	}
 	return out
 }

@@ -35,12 +35,13 @@ func (d *Daemon) Network(ctx context.Context, server string) (api.Network, error
 		Deny: ruleTexts(l.Deny), None: l.Empty(),
 		Granted: d.hostGrants(s.Name), Live: d.ways.liveOf(ctx, s.Name), Tried: []api.NetworkTried{},
 	}
+	out.SSH = sshOf(l)
 	for _, p := range l.HostPorts {
 		out.HostPorts = append(out.HostPorts, int(p))
 	}
 	for _, t := range d.ways.proposal(s.Name) {
 		out.Tried = append(out.Tried, api.NetworkTried{
-			Kind: string(t.Kind), Host: t.Host, Port: int(t.Port), Address: t.Address, Why: t.Why, Propose: t.Propose,
+			Kind: string(t.Kind), Host: t.Host, Port: int(t.Port), Address: t.Address, Why: t.Why, Propose: t.Propose, Key: t.Key,
 			Count: t.Count, First: t.First, Last: t.At,
 		})
 	}
@@ -121,7 +122,7 @@ func (d *Daemon) ChangeNetwork(ctx context.Context, peer httpapi.Peer, server st
 	if err := d.mayDecide(ctx, peer, fmt.Sprintf("change what %s may reach", server)); err != nil {
 		return api.Network{}, err
 	}
-	if _, err = changed(s.Spec.Network, c); err != nil {
+	if _, err = changedSSH(s.Spec.Network, c); err != nil {
 		return api.Network{}, fmt.Errorf("change what %s may reach: %w: %w", server, err, errdefs.ErrInvalidArgument)
 	}
 	e := event(networkChanged, approvals.Principal{UID: d.uid}, map[string]any{"host": c.Host, "allow": c.Allow, "forget": c.Forget, "by": deciderOf(peer)})
@@ -130,7 +131,7 @@ func (d *Daemon) ChangeNetwork(ctx context.Context, peer httpapi.Peer, server st
 		return api.Network{}, fmt.Errorf("record it: %w: %w", err, errdefs.ErrUnavailable)
 	}
 	err = d.config.Update(s.Name, func(now *sandbox.Server) (err error) {
-		now.Spec.Network, err = changed(now.Spec.Network, c)
+		now.Spec.Network, err = changedSSH(now.Spec.Network, c)
 		s = *now
 		return err
 	})

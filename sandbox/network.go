@@ -16,6 +16,8 @@ type Allowlist struct {
 	LAN []Endpoint `json:"lan,omitempty"`
 	// HostPorts are services on this machine's loopback, reached inside as HostName.
 	HostPorts []uint16 `json:"host_ports,omitempty"`
+	// SSH says of hosts, which are listed above, by which keys they are known when they are reached by SSH.
+	SSH []SSHHost `json:"ssh,omitempty"`
 	// Localhost makes HostPorts listen on the sandbox's own loopback as well.
 	Localhost bool `json:"localhost,omitempty"`
 	// PublicWeb is any public host at the ports of the web, 443 and 80.
@@ -193,6 +195,8 @@ const (
 	DeniedContent  DenialKind = "content"  // what was said is not for the host that was asked for
 	DeniedProtocol DenialKind = "protocol" // UDP, ICMP, IPv6, another server for names
 	DeniedUpload   DenialKind = "upload"   // much, or what looks like credentials, was about to be sent
+	DeniedHostKey  DenialKind = "hostkey"  // a host that is reached by SSH named itself by a key that nobody knows
+	DeniedChanged  DenialKind = "changed"  // and by another one than it is known by
 	DeniedUpstream DenialKind = "upstream" // nothing was refused: the host could not be reached
 )
 
@@ -206,6 +210,7 @@ type Denial struct {
 	Address string     `json:"address,omitempty"` // resolved, where that is what was wrong
 	Why     string     `json:"why"`               // one sentence
 	Propose string     `json:"propose,omitempty"` // the rule that would allow it; "" where none could
+	Key     string     `json:"key,omitempty"`     // the fingerprint of the host's key, where it is about that
 	Count   int        `json:"count"`             // how often, since the last report of the same
 }
 

@@ -96,6 +96,7 @@ func (c *canonical) later(s sandbox.Server) {
 	}
 	if c.NoNetwork = s.Spec.Network.Empty() && !s.Source.External(); !reflect.DeepEqual(s.Spec.Network, sandbox.Unsaid()) {
 		c.Network = s.Spec.Network
+		c.Network.SSH = lending(c.Network.SSH)
 	}
 	if len(s.Spec.DenyRequests) > 0 {
 		c.Requests = s.Spec.DenyRequests

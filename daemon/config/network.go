@@ -23,6 +23,8 @@ type declaredNetwork struct {
 	Localhost bool     `yaml:"localhost,omitempty"` // those are at localhost inside, too
 	Ask       *bool    `yaml:"ask,omitempty"`       // nil asks
 	Uploads   string   `yaml:"uploads,omitempty"`   // how much may be sent to a public host unasked; "" is 1MiB, "none" any amount
+
+	SSH []declaredSSH `yaml:"ssh,omitempty"` // by which keys hosts are known that are reached by SSH
 }
 
 // noUploadLimit lets a server send any amount.
@@ -83,6 +85,9 @@ func (d *declaredNetwork) lower() (l sandbox.Allowlist, err error) {
 		return sandbox.Allowlist{}, err
 	}
 	if l.HostPorts, err = hostPorts(d.Host); err != nil {
+		return sandbox.Allowlist{}, err
+	}
+	if err = lowerSSH(d.SSH, &l); err != nil {
 		return sandbox.Allowlist{}, err
 	}
 	if l.Localhost = d.Localhost; l.Localhost && len(l.HostPorts) == 0 {
@@ -249,7 +254,7 @@ func declareNetwork(l sandbox.Allowlist) *declaredNetwork {
 	if l.Empty() {
 		return &declaredNetwork{Word: noNetwork}
 	}
-	d := &declaredNetwork{Allow: ruleTexts(l.Endpoints), LAN: ruleTexts(l.LAN), Localhost: l.Localhost, Deny: ruleTexts(l.Deny)}
+	d := &declaredNetwork{Allow: ruleTexts(l.Endpoints), LAN: ruleTexts(l.LAN), Localhost: l.Localhost, Deny: ruleTexts(l.Deny), SSH: declareSSH(l.SSH)}
 	if l.PublicWeb {
 		d.Allow = append(d.Allow, publicWeb)
 	}

@@ -122,6 +122,7 @@ func (w *writer) network(n *declaredNetwork) {
 	if len(n.Host) > 0 {
 		inner.add("host: [%s]", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(n.Host)), ", "), "[]"))
 	}
+	inner.ssh(n.SSH)
 	if n.Localhost {
 		inner.add("localhost: true")
 	}
