@@ -3,7 +3,7 @@ import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
 // features → api, ui, lib; features do not import each other; ui → lib; api → lib.
-const features = ["home", "calls", "approvals", "servers", "workspaces", "secrets", "network", "policy", "record", "doctor"];
+const features = ["home", "calls", "approvals", "servers", "workspaces", "secrets", "network", "observe", "policy", "record", "doctor"];
 const closed = (names, why) => ({ group: names.flatMap((n) => [`@/${n}`, `@/${n}/**`, `**/${n}/**`]), message: why });
 const forbid = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
 const above = ["shell", "app", "routes", "main"];

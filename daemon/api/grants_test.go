@@ -16,7 +16,7 @@ import (
 func TestExamplesAreOfTheContract(t *testing.T) {
 	for name, want := range map[string]any{
 		"approval.json": &Approval{}, "approval-hostile.json": &Approval{}, "approval-tool.json": &Approval{}, "approvals.json": &[]Approval{},
-		"approval-groups.json": &[]ApprovalGroup{}, "grants.json": &[]Grant{}, "network.json": &[]Network{}, "pins.json": &Pins{}, "secrets.json": &Secrets{},
+		"approval-groups.json": &[]ApprovalGroup{}, "grants.json": &[]Grant{}, "network.json": &[]Network{}, "observations.json": &[]Observation{}, "pins.json": &Pins{}, "secrets.json": &Secrets{},
 		"secret-uses.json": &[]SecretUsed{}, "status.json": &Status{}, "update.json": &Update{},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@
 //
 //   --port N      where to listen on loopback (7170; 0 takes a free one)
 //   --socket P    also a unix socket, for the window
-//   --scene S     many (default) | one | empty | hostile | group | tool | wall | unkept | locked | asking | dialogs | broken
+//   --scene S     many (default) | watching | watched | one | empty | hostile | group | tool | wall | unkept | locked | asking | dialogs | broken
 //   --quiet       no new calls by themselves
 //
 // It serves dist/ too, with the content policy of the real daemon. Nothing here guards anything:
@@ -69,6 +69,8 @@ function makeWorld(scene, still) {
     pins: read("pins.json"),
     networks: read("network.json"),
     secrets: read("secrets.json"),
+    observations: read("observations.json"),
+    observed: {},
     groups: [],
     expired: [],
   };
@@ -216,17 +218,22 @@ function route(world, method, url, body) {
           ? { ...world.pins, server: name }
           : verb === "network"
             ? networkOf(world, name)
-            : name
-              ? world.servers.find((s) => s.name === name)
-              : world.servers,
+            : verb === "observation"
+              ? observationOf(world, name)
+              : name
+                ? world.servers.find((s) => s.name === name)
+                : world.servers,
     "POST servers": () =>
       verb === "pins"
         ? answerPins(world, body)
         : verb === "network"
           ? changeNetwork(world, name, body)
-          : verb === "update"
-            ? read("update.json")
-            : stop(world, name),
+          : verb === "observation"
+            ? observe(world, name, last, body)
+            : verb === "update"
+              ? read("update.json")
+              : stop(world, name),
+    "DELETE servers": () => ((world.observed[name] = undefined), world.emit("observation", name), null),
     "GET secrets": () => (verb === "uses" ? read("secret-uses.json") : world.secrets),
     "POST secrets": () =>
       name === "keeper"
@@ -243,6 +250,7 @@ function route(world, method, url, body) {
     "GET audit": () => world.audit,
     "POST audit": () => read("verification.json"),
     "POST browser-sessions": () => ({ token: "fake" }),
+    "DELETE browser-sessions": () => null,
   };
   return table[`${method} ${resource}`]?.();
 }
@@ -360,6 +368,34 @@ function changeNetwork(world, server, { host, allow }) {
   else n.live = n.live.filter((l) => `${l.host}:${l.port}` !== rule);
   world.emit("network", server);
   return n;
+}
+
+function observationOf(world, server) {
+  const was = world.scene === "watched" ? 1 : world.scene === "watching" ? 0 : undefined;
+  if (!(server in world.observed) && was !== undefined) world.observed[server] = { ...world.observations[was], server };
+  return world.observed[server] ?? { server, state: "none", seq: 0, seen: [], notes: [] };
+}
+
+/** observe begins, ends, changes or accepts what is watched, with what the fixtures have seen. */
+function observe(world, server, verb, { mounts, minutes }) {
+  const [begun, over] = world.observations;
+  const now = Date.now();
+  if (!verb)
+    world.observed[server] = {
+      ...begun,
+      server,
+      since: new Date(now).toISOString(),
+      until: new Date(now + (minutes || 30) * 60_000).toISOString(),
+      seen: [],
+    };
+  if (verb === "end") world.observed[server] = { ...over, server };
+  if (verb === "mounts")
+    for (const line of world.observed[server].proposal.lines)
+      if (line.mount) line.change = mounts.includes(line.mount) ? "add" : "suggest";
+  const shown = world.observed[server];
+  if (verb === "accept") world.observed[server] = undefined;
+  world.emit("observation", server);
+  return shown;
 }
 
 function answerPins(world, { accept, items }) {

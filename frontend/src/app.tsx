@@ -3,10 +3,11 @@ import { RouterProvider } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { newClient } from "./api/client";
 import { watch } from "./api/events";
+import { canLeave, leave } from "./api/transport";
 import { LocaleContext, prefer, preferred, type Locale } from "./lib/i18n";
 import { newRouter } from "./routes";
 import { Door } from "./shell/door";
-import { Preferences } from "./shell/preferences";
+import { Leaving, Preferences } from "./shell/preferences";
 
 interface Props {
   signedIn: boolean;
@@ -21,6 +22,14 @@ export function App({ signedIn, claimFailed }: Props) {
   const router = useMemo(() => newRouter(), []);
   const language = useMemo(() => ({ locale, setLocale: (next: Locale) => (prefer(next), setLocale(next)) }), [locale]);
 
+  const signOut = useMemo(() => {
+    const close = () => {
+      client.clear(); // what was seen is not there for who opens this browser next
+      setOpen(false);
+    };
+    return canLeave() ? () => void leave().then(close, close) : undefined;
+  }, [client]);
+
   useEffect(() => {
     document.documentElement.lang = locale;
   }, [locale]);
@@ -34,7 +43,9 @@ export function App({ signedIn, claimFailed }: Props) {
       <Preferences value={language}>
         {open ? (
           <QueryClientProvider client={client}>
-            <RouterProvider router={router} />
+            <Leaving value={signOut}>
+              <RouterProvider router={router} />
+            </Leaving>
           </QueryClientProvider>
         ) : (
           <Door claimFailed={claimFailed} />

@@ -1,4 +1,5 @@
-import { screen, waitFor } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { expectAccessible } from "@/test/axe";
 import { broken, FakeDaemon, fixtures, many, none } from "@/test/daemon";
@@ -19,6 +20,8 @@ const pages = [
   { path: "/approvals?tab=permissions", many: "files may change files of its workspace", empty: "You have permitted nothing" },
   { path: "/secrets", many: "put in on the way", empty: "No secret is kept" },
   { path: "/secrets?secret=github-token", many: "uploads.github.com:443 alone", empty: "No secret is kept" },
+  { path: "/servers/observe", many: "Which server do you want to watch?", empty: "No server is configured" },
+  { path: "/servers/observe?server=git", many: "Watch what it does", empty: "No server is configured" },
   { path: "/network", many: "collector.telemetry.example:443", empty: "No server is configured" },
   { path: "/network?server=git", many: "not in its list", empty: "No server is configured" },
   { path: "/policy", many: "Deny every call of the tools push*, merge_*", empty: "You have no rules of your own" },
@@ -129,10 +132,26 @@ it("shows what waits and nothing else in a small window", async () => {
     addEventListener: () => {},
     removeEventListener: () => {},
   }));
-  open("/servers");
+  open("/");
   expect(await screen.findByText("claude-code wants to push 3 commits")).toBeTruthy();
   expect(await screen.findByText("3 calls that may write in src/ of files by claude-code")).toBeTruthy();
   expect(screen.queryByRole("navigation")).toBeNull();
   expect(screen.queryByText("Answered lately")).toBeNull();
   await expectAccessible();
+
+  await userEvent.click(screen.getByRole("button", { name: "Pages" }));
+  await userEvent.click(within(screen.getByRole("navigation", { name: "Pages" })).getByRole("link", { name: "Doctor" }));
+  expect(await screen.findByRole("heading", { level: 1, name: "Doctor" })).toBeTruthy();
+  expect(screen.queryByRole("navigation")).toBeNull();
+  await expectAccessible();
+});
+
+it("signs out: the session ends at the daemon, and nothing of it stays here", async () => {
+  const daemon = many().install();
+  daemon.on("DELETE /browser-sessions", null);
+  open("/calls");
+  await userEvent.click(await screen.findByRole("button", { name: "Sign out" }));
+  expect(await screen.findByText("This browser is not let in yet")).toBeTruthy();
+  expect(daemon.sent.filter((s) => s.method === "DELETE").map((s) => s.path)).toEqual(["/browser-sessions"]);
+  expect(localStorage.getItem("garita.token")).toBeNull();
 });

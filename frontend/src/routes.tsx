@@ -4,6 +4,7 @@ import { CallsPage } from "./features/calls/page";
 import { DoctorPage } from "./features/doctor/page";
 import { HomePage } from "./features/home/page";
 import { NetworkPage } from "./features/network/page";
+import { ObservePage } from "./features/observe/page";
 import { PolicyPage } from "./features/policy/page";
 import { RecordPage } from "./features/record/page";
 import { SecretsPage } from "./features/secrets/page";
@@ -35,6 +36,7 @@ const routes = [
     validateSearch: words("tab", "q", "ended"),
   }),
   createRoute({ getParentRoute: () => root, path: "/servers", component: ServersPage, validateSearch: words("server", "tab") }),
+  createRoute({ getParentRoute: () => root, path: "/servers/observe", component: ObservePage, validateSearch: words("server") }),
   createRoute({
     getParentRoute: () => root,
     path: "/workspaces",

@@ -72,6 +72,8 @@ export function touched(e: Event): string[][] {
       return [["grants"], ["network"], ["audit"]];
     case "network":
       return [["network", e.id], ["audit"]];
+    case "observation":
+      return [["observation", e.id], ["audit"]];
     case "secret":
       return [["secrets"], ["uses"], ["audit"]];
     case "policy":

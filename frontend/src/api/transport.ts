@@ -42,6 +42,20 @@ export function signOut() {
   remember(tokenKey, null);
 }
 
+/** leave ends this browser's session at the daemon, and forgets its token whatever the daemon says to it. */
+export async function leave(): Promise<void> {
+  try {
+    await remove("/browser-sessions");
+  } finally {
+    signOut();
+  }
+}
+
+/** canLeave says whether there is a session to end: the window has none. */
+export function canLeave(): boolean {
+  return !inWindow();
+}
+
 /** claim trades the token of a one-time link, found in the address, for a session. The address
  * loses it first, so that it is in no history. It says whether there was such a token. */
 export async function claim(): Promise<boolean> {

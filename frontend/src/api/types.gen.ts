@@ -1313,11 +1313,6 @@ export interface components {
             /** Format: double */
             per_hundred: number;
         };
-        AgentUse: {
-            comment: string;
-            host_key: string;
-            user: string;
-        };
         Answer: {
             approve: boolean;
             binding: string;
@@ -1623,10 +1618,6 @@ export interface components {
             file: string;
             hooks?: components["schemas"]["HookLine"][];
         };
-        HostKey: {
-            fingerprint: string;
-            type: string;
-        };
         ImportPlan: {
             backup?: string;
             client: string;
@@ -1753,14 +1744,12 @@ export interface components {
             none: boolean;
             public_web: boolean;
             server: string;
-            ssh: components["schemas"]["NetworkSSH"][];
             tried: components["schemas"]["NetworkTried"][];
         };
         NetworkAccess: {
             addresses: string[];
             after: boolean;
             call?: string;
-            host_key?: components["schemas"]["HostKey"];
             hosts: string[];
             upload?: components["schemas"]["Upload"];
         };
@@ -1768,17 +1757,11 @@ export interface components {
             allow: boolean;
             forget?: boolean;
             host: string;
-            keys?: string[];
         };
         NetworkGrant: {
             grant: string;
             host: string;
             words: string;
-        };
-        NetworkSSH: {
-            agent: string[];
-            host: string;
-            keys: string[];
         };
         NetworkTried: {
             address?: string;
@@ -1787,7 +1770,6 @@ export interface components {
             /** Format: date-time */
             first: string;
             host: string;
-            key?: string;
             kind: string;
             /** Format: date-time */
             last: string;
@@ -2073,6 +2055,7 @@ export interface components {
             in_force?: boolean;
             mode: string;
             places: components["schemas"]["SecretPlace"][];
+            scheme?: string;
             server: string;
             tools: string[];
             /** Format: date-time */
@@ -2098,7 +2081,6 @@ export interface components {
             value?: string;
         };
         SecretUse: {
-            agent?: components["schemas"]["AgentUse"];
             hosts: string[];
             secret: string;
         };

@@ -16,7 +16,7 @@ export function Appearance() {
   const chosen = useTheme();
   const { locale, setLocale } = useLanguage();
   return (
-    <div className="flex items-center gap-1 px-1 max-[900px]:hidden">
+    <div className="flex items-center gap-1">
       <div role="radiogroup" aria-label={t("theme.label")} className="flex rounded-md border border-line p-0.5">
         {themes.map(({ theme, icon, name }) => (
           <button

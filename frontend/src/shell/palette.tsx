@@ -7,7 +7,7 @@ import { useT } from "@/lib/i18n";
 import { visible } from "@/lib/visible";
 import { Dialog } from "@/ui/dialog";
 import { Icon, type IconName } from "@/ui/icon";
-import { pages } from "./rail";
+import { pages } from "./page-links";
 
 interface Hit {
   key: string;

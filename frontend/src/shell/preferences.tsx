@@ -9,6 +9,9 @@ interface Language {
 /** Preferences carries how to change the language. */
 export const Preferences = createContext<Language>({ locale: "en", setLocale: () => {} });
 
+/** Leaving carries how to sign out; undefined where there is no session to end. */
+export const Leaving = createContext<(() => void) | undefined>(undefined);
+
 export function useLanguage(): Language {
   return use(Preferences);
 }

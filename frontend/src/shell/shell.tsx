@@ -1,4 +1,4 @@
-import { getRouteApi, Outlet, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useStatus } from "@/api/system";
 import { ApprovalDialog } from "@/features/approvals/approval-dialog";
@@ -6,6 +6,8 @@ import { CompactApprovals } from "@/features/approvals/compact-page";
 import { GroupDialog } from "@/features/approvals/group-dialog";
 import { useT } from "@/lib/i18n";
 import { useMedia } from "@/lib/use-media";
+import { PageStart } from "@/ui/page";
+import { PagesMenu } from "./pages-menu";
 import { Palette } from "./palette";
 import { Rail } from "./rail";
 import { useOpenRequests } from "./use-open-requests";
@@ -13,12 +15,14 @@ import { useOpenRequests } from "./use-open-requests";
 const root = getRouteApi("__root__");
 
 /** Shell is what stays while pages change: the rail, the search, and the question under review,
- * which opens over whatever page is there. Very narrow, it shows what waits and nothing else. */
+ * which opens over whatever page is there. Very narrow, it shows what waits and nothing else, and the
+ * other pages when they are gone to. */
 export function Shell() {
   const t = useT();
   const { review, group } = root.useSearch();
   const navigate = useNavigate();
   const compact = useMedia("(max-width: 480px)");
+  const first = useRouterState({ select: (s) => s.location.pathname === "/" });
   const [searching, setSearching] = useState(false);
   const status = useStatus();
   const waiting = status.data?.waiting ?? 0;
@@ -45,7 +49,7 @@ export function Shell() {
       </a>
       {!compact && <Rail search={() => setSearching(true)} />}
       <main id="page" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
-        {compact ? <CompactApprovals /> : <Outlet />}
+        <PageStart value={compact && <PagesMenu />}>{compact && first ? <CompactApprovals /> : <Outlet />}</PageStart>
       </main>
       {searching && <Palette close={() => setSearching(false)} />}
       {review && (

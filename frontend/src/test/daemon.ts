@@ -11,6 +11,7 @@ import doctor from "../../../daemon/api/testdata/doctor.json";
 import empty from "../../../daemon/api/testdata/empty.json";
 import explanation from "../../../daemon/api/testdata/policy-explanation.json";
 import grants from "../../../daemon/api/testdata/grants.json";
+import observations from "../../../daemon/api/testdata/observations.json";
 import networks from "../../../daemon/api/testdata/network.json";
 import pins from "../../../daemon/api/testdata/pins.json";
 import policy from "../../../daemon/api/testdata/policy.json";
@@ -41,6 +42,7 @@ export const fixtures = {
   groups,
   hostile,
   networks,
+  observations,
   pins,
   policy,
   problem,
@@ -137,7 +139,7 @@ class FakeSocket {
 
 /** unreached is what there is to say of a server that reaches nothing. */
 export function unreached(server: string) {
-  return { server, allow: [], lan: [], host_ports: [], ssh: [], public_web: false, ask: true, granted: [], live: [], tried: [] };
+  return { server, allow: [], lan: [], host_ports: [], public_web: false, ask: true, granted: [], live: [], tried: [] };
 }
 
 /** many is a daemon in the midst of things. */
@@ -168,6 +170,8 @@ export function many(): FakeDaemon {
     [`GET /approvals/${hostile.id}`]: hostile,
     [`GET /approvals/${toolChange.id}`]: toolChange,
   };
+  for (const s of servers)
+    routes[`GET /servers/${s.name}/observation`] = { server: s.name, state: "none", seq: 0, seen: [], notes: [] };
   for (const s of servers)
     routes[`GET /servers/${s.name}/network`] = networks.find((n) => n.server === s.name) ?? unreached(s.name);
   for (const a of approvals) routes[`GET /approvals/${a.id}`] = a;

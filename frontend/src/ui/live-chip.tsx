@@ -11,7 +11,9 @@ export function LiveChip({ link }: { link: "connecting" | "up" | "down" }) {
         aria-hidden
         className={cx("size-1.5 rounded-full", link === "up" ? "bg-ok" : link === "down" ? "bg-no" : "bg-ink3")}
       />
-      <span role="status">{t(`link.${link}`)}</span>
+      <span role="status" className="max-[480px]:sr-only">
+        {t(`link.${link}`)}
+      </span>
     </Chip>
   );
 }

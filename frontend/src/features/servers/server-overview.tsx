@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { useProgress } from "@/api/servers";
 import type { Instance, Limit, Server, Tool } from "@/api/types";
 import { clock } from "@/lib/format";
@@ -54,6 +55,21 @@ export function ServerOverview({ server }: { server: Server }) {
           ]}
         />
       </Section>
+      {!server.url && (
+        <Section label={t("servers.least")}>
+          <div className="flex items-center justify-between gap-4">
+            <p className="m-0 text-pretty text-ink2">{t("servers.least.body")}</p>
+            <Link
+              to="/servers/observe"
+              search={{ server: server.name }}
+              className="flex shrink-0 items-center gap-1.5 rounded-lg border border-line2 bg-raised px-2.5 py-1 text-sm font-[580] text-ink no-underline hover:border-ink3"
+            >
+              <Icon name="eye" size={13} />
+              {t("servers.least.watch")}
+            </Link>
+          </div>
+        </Section>
+      )}
       {server.notices.length > 0 && (
         <Section label={t("servers.notices")}>
           <ul className="m-0 flex list-none flex-col gap-1.5 p-0">
