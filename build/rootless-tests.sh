@@ -52,6 +52,10 @@ if [ "$(id -u)" = 0 ]; then
 		cp -R frontend/node_modules/playwright-core frontend/node_modules/axe-core "$tree/frontend/node_modules/"
 	fi
 	path=$tests/bin
+	if [ -x build/cache/visitors/bin/visit ]; then
+		cp -RL build/cache/visitors "$tests/kit"
+		export GARITA_KIT="$tests/kit"
+	fi
 	if [ -d "$testdata" ]; then
 		cp -RL "$testdata" "$tests/testdata"
 		testdata=$tests/testdata

@@ -48,6 +48,10 @@ for group in $groups; do
 		need python3 "runs the Python servers of the tests" test -x /usr/bin/python3
 		need python3-pip-whl "installs them, as on a machine that has pip" sh -c 'ls /usr/share/python-wheels/pip-*.whl'
 		need curl "a program of the tests that sends secrets it does not have" command -v curl
+		need wget "another, which the wall is tried with" command -v wget
+		for library in requests httpx aiohttp websockets; do
+			need python3-$library "a client library that the wall is tried with" /usr/bin/python3 -c "import $library"
+		done
 		need jq "the transcript of the README reads JSON with it" command -v jq
 		need passwd "makes the ordinary user of the rootless tests (when run as root)" command -v useradd
 		need util-linux "setpriv, nsenter: become that user, look into the engine" command -v nsenter

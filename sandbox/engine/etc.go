@@ -53,10 +53,11 @@ func makeEtc(dir string) error {
 	return errors.Join(makeBundle(dir), copyLinks("/etc/alternatives", filepath.Join(dir, "alternatives")))
 }
 
-// javaFiles are the settings and trust store that Debian's Java reads from /etc.
+// javaFiles are the settings and trust store that Debian's Java reads from /etc. It has no cryptography at
+// all without the policies.
 func javaFiles() []string {
 	var names []string
-	for _, pattern := range []string{"/etc/java-*/security/*", "/etc/java-*/*.cfg", "/etc/java-*/*.properties", "/etc/ssl/certs/java/*"} {
+	for _, pattern := range []string{"/etc/java-*/security/*", "/etc/java-*/security/policy/*/*", "/etc/java-*/*.cfg", "/etc/java-*/*.properties", "/etc/ssl/certs/java/*"} {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
 		for _, f := range found {
 			if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {

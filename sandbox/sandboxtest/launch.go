@@ -55,7 +55,7 @@ func (p *Pipes) Line(t testing.TB, line string) string {
 // Next returns the next line, without its end.
 func (p *Pipes) Next(t testing.TB) string {
 	t.Helper()
-	if err := p.out.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := p.out.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.Out.ReadString('\n')

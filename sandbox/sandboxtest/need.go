@@ -101,3 +101,17 @@ func Bin() string {
 	}
 	return dir
 }
+
+// Kit is the folder of the visitors' kit (see package visitors): $GARITA_KIT, or where `./task visitors`
+// puts it; the test is skipped without it, or fails where GARITA_REQUIRE names "visitors".
+func Kit(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("GARITA_KIT")
+	if dir == "" {
+		dir = filepath.Join(Bin(), "..", "build", "cache", "visitors")
+	}
+	if !isFile(filepath.Join(dir, "bin", "visit")) {
+		absent(t, "visitors", "no kit in "+dir+" (./task visitors)")
+	}
+	return realPath(t, dir)
+}

@@ -42,7 +42,7 @@ func imprison(t *testing.T, change func(l *sandbox.Launch)) *prison {
 	return x
 }
 
-func realDir(t *testing.T) string {
+func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

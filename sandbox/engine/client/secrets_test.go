@@ -24,9 +24,6 @@ const (
 func tell(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	user, password, _ := r.BasicAuth()
-	which := func(text string) string {
-		return fmt.Sprintf("value:%v sentinel:%v", strings.Contains(text, tokenValue), strings.Contains(text, tokenSentinel))
-	}
 	w.Header().Set("X-Echo", r.Header.Get("Authorization"))
 	if strings.HasPrefix(r.URL.Path, "/repo.git") && password == "" {
 		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)

@@ -142,11 +142,17 @@ func (w *world) web(address string, h http.Handler) {
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
 	w.t.Cleanup(secure.Close)
-	clear := httptest.NewUnstartedServer(h)
-	_ = clear.Listener.Close()
-	clear.Listener = w.listen(address, 80)
-	clear.Start()
-	w.t.Cleanup(clear.Close)
+	w.clear(address, h)
+}
+
+// clear serves h without TLS at port 80 of address.
+func (w *world) clear(address string, h http.Handler) {
+	w.t.Helper()
+	srv := httptest.NewUnstartedServer(h)
+	_ = srv.Listener.Close()
+	srv.Listener = w.listen(address, 80)
+	srv.Start()
+	w.t.Cleanup(srv.Close)
 }
 
 // inhabitant is a sandbox in the world.

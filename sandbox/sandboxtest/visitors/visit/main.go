@@ -1,0 +1,118 @@
+// Visit is a visitor written in Go (see package visitors): over HTTP, a WebSocket, or gRPC.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: visit get|websocket|grpc URL")
+		os.Exit(2)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	began := time.Now()
+	err := visit(ctx, os.Args[1], os.Args[2])
+	fmt.Fprintf(os.Stderr, "took %f\n", float64(time.Since(began))/float64(time.Millisecond))
+	if err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to cancel
+	}
+}
+
+func visit(ctx context.Context, how, where string) error {
+	switch how {
+	case "get":
+		return get(ctx, where)
+	case "websocket":
+		return socket(ctx, where)
+	case "grpc":
+		return health(ctx, where)
+	}
+	return errors.New("get, websocket, or grpc?")
+}
+
+func authorization() http.Header {
+	if token := os.Getenv("TOKEN"); token != "" {
+		return http.Header{"Authorization": {"Bearer " + token}}
+	}
+	return http.Header{}
+}
+
+func get(ctx context.Context, where string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return err
+	}
+	r.Header = authorization()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(os.Stdout, answer.Body)
+	return err
+}
+
+func socket(ctx context.Context, where string) error {
+	c, answer, err := websocket.DefaultDialer.DialContext(ctx, strings.Replace(where, "http", "ws", 1), authorization())
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	defer c.Close()
+	said := os.Getenv("TOKEN")
+	if said == "" {
+		said = "no token"
+	}
+	if err := c.WriteMessage(websocket.TextMessage, []byte(said)); err != nil {
+		return err
+	}
+	for range 2 {
+		_, text, err := c.ReadMessage()
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(text))
+	}
+	return nil
+}
+
+func health(ctx context.Context, where string) error {
+	at, err := url.Parse(where)
+	if err != nil {
+		return err
+	}
+	port := at.Port()
+	if port == "" {
+		port = "443"
+	}
+	c, err := grpc.NewClient(at.Hostname()+":"+port, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if token := os.Getenv("TOKEN"); token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	var said metadata.MD
+	_, err = grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Header(&said))
+	fmt.Println(strings.Join(said.Get("x-answer"), " "))
+	return err
+}
