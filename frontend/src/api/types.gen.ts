@@ -1313,6 +1313,11 @@ export interface components {
             /** Format: double */
             per_hundred: number;
         };
+        AgentUse: {
+            comment: string;
+            host_key: string;
+            user: string;
+        };
         Answer: {
             approve: boolean;
             binding: string;
@@ -1618,6 +1623,10 @@ export interface components {
             file: string;
             hooks?: components["schemas"]["HookLine"][];
         };
+        HostKey: {
+            fingerprint: string;
+            type: string;
+        };
         ImportPlan: {
             backup?: string;
             client: string;
@@ -1744,12 +1753,14 @@ export interface components {
             none: boolean;
             public_web: boolean;
             server: string;
+            ssh: components["schemas"]["NetworkSSH"][];
             tried: components["schemas"]["NetworkTried"][];
         };
         NetworkAccess: {
             addresses: string[];
             after: boolean;
             call?: string;
+            host_key?: components["schemas"]["HostKey"];
             hosts: string[];
             upload?: components["schemas"]["Upload"];
         };
@@ -1757,11 +1768,17 @@ export interface components {
             allow: boolean;
             forget?: boolean;
             host: string;
+            keys?: string[];
         };
         NetworkGrant: {
             grant: string;
             host: string;
             words: string;
+        };
+        NetworkSSH: {
+            agent: string[];
+            host: string;
+            keys: string[];
         };
         NetworkTried: {
             address?: string;
@@ -1770,6 +1787,7 @@ export interface components {
             /** Format: date-time */
             first: string;
             host: string;
+            key?: string;
             kind: string;
             /** Format: date-time */
             last: string;
@@ -2081,6 +2099,7 @@ export interface components {
             value?: string;
         };
         SecretUse: {
+            agent?: components["schemas"]["AgentUse"];
             hosts: string[];
             secret: string;
         };
