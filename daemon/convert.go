@@ -3,12 +3,14 @@ package daemon
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/hooks"
 	"github.com/garita-dev/garita/daemon/protocol"
@@ -99,7 +101,7 @@ func (d *Daemon) apiApproval(r approvals.Request, diff *api.FileDiff, before str
 	call.Arguments, call.Input = arguments(r.Call), input(r.Call)
 	a := api.Approval{
 		ID: string(r.ID), Binding: string(r.Binding), State: string(r.Outcome), Asked: r.Asked, Expires: r.Expires, By: r.By,
-		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call, !d.network(r.Call).Empty()), Diff: diff, Before: before,
+		Call: call, Title: d.title(r.Call), Object: object(r.Call), Stays: stays(r.Call, d.network(r.Call).Lists()), Diff: diff, Before: before,
 		Reaches: d.within(r.Call), Kind: string(r.Kind), Rule: r.Ruling.Rule, Offers: []api.Offer{}, Findings: findings(r.Call),
 	}
 	if !r.Answered.IsZero() {
@@ -216,19 +218,25 @@ func stays(c approvals.Call, networked bool) string {
 
 // within is reaches for a server that may reach hosts.
 func (d *Daemon) within(c approvals.Call) string {
-	if n := d.network(c); !n.Empty() || len(d.secretsFor(c)) > 0 {
+	if n := d.network(c); n.Lists() || len(d.secretsFor(c)) > 0 {
 		return hostsInWords(n) + "; " + secretsInWords(d.secretsFor(c), time.Now())
 	}
 	return reaches(c)
 }
 
-// network is what of the world the call's server may reach from within its walls.
+// network is what of the world the call's server may reach from within its walls, unasked.
 func (d *Daemon) network(c approvals.Call) sandbox.Allowlist {
 	if c.External || c.Server == "" {
 		return sandbox.Allowlist{}
 	}
 	s, _ := d.config.Server(c.Server)
-	return s.Spec.Reach(time.Now())
+	l := s.Spec.Reach(time.Now())
+	for _, g := range d.gate.Grants() {
+		if e, ok := grantedHost(g, grants.Host(g), c, time.Now()); ok && !slices.Contains(l.Endpoints, e) {
+			l.Endpoints = append(l.Endpoints, e)
+		}
+	}
+	return l
 }
 
 // secretsFor are those that the call's server may use.

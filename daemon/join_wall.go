@@ -49,6 +49,7 @@ type way struct {
 	all     *ways
 	launch  sandbox.Launch
 	session gateway.Options // whose sandbox it is: ID, Principal, Spec
+	trusts  string          // the company's certificates that it was started with
 	over    chan struct{}   // closed when it has ended
 	events  chan store.Event
 	told    chan struct{}  // closed when nothing more is told
@@ -90,11 +91,17 @@ func (w *ways) expect(id sandbox.InstanceID, o gateway.Options) (forget func()) 
 	}
 }
 
-// begin makes the wall ready for a sandbox that is about to start.
+// begin makes the wall ready for a sandbox that is about to start, with the certificates that a person has
+// named in what it trusts.
 func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (*way, error) {
+	ca := w.d.outside().CA
+	if l.Trust != "" && ca != "" {
+		l.Trust += "\n"
+	}
+	l.Trust += ca
 	w.mu.Lock()
 	one := &way{
-		all: w, launch: l, session: w.whose[l.ID], over: make(chan struct{}), events: make(chan store.Event, eventsWaiting), told: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
+		all: w, trusts: ca, launch: l, session: w.whose[l.ID], over: make(chan struct{}), events: make(chan store.Event, eventsWaiting), told: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
 		asked: map[asking]bool{}, refused: map[asking]time.Time{}, approved: map[sandbox.Endpoint]bool{},
 	}
 	w.mu.Unlock()
@@ -259,11 +266,39 @@ func (o *way) by() *client.Wall {
 // says which sandboxes were cut off, as the wall could not be told.
 func (w *ways) refresh(ctx context.Context) error {
 	var errs []error
+	w.outdate()
 	for _, o := range w.all() {
 		errs = append(errs, o.refresh(ctx))
 		w.d.events.Publish("network", string(o.launch.Server), nil)
 	}
 	return errors.Join(errs...)
+}
+
+// outdate has those sandboxes started anew before their next call that lack something which only a start
+// can give: a network, or a company's certificates as they are now.
+func (w *ways) outdate() {
+	ca := w.d.outside().CA
+	for _, o := range w.all() {
+		if o.trusts != ca {
+			w.d.secrets.outdate(o.launch.ID, "the certificates that it trusts have changed")
+		}
+	}
+	for id, server := range w.d.secrets.started() {
+		if now, ok := w.d.config.Server(server.Name); ok && server.Spec.Network.Empty() && !now.Spec.Network.Empty() {
+			w.d.secrets.outdate(id, "it was started without a network, and has one now")
+		}
+	}
+}
+
+// started are the sandboxes that run, with their servers as they were when each was started.
+func (s *secrets) started() map[sandbox.InstanceID]sandbox.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[sandbox.InstanceID]sandbox.Server{}
+	for id, h := range s.held {
+		all[id] = h.server
+	}
+	return all
 }
 
 func (o *way) refresh(ctx context.Context) error {
@@ -330,10 +365,15 @@ func (o *way) rules() sandbox.Allowlist {
 
 // granted is the host that g is about, where it is a permission of this sandbox's.
 func (o *way) granted(g approvals.Grant, host string, now time.Time) (sandbox.Endpoint, bool) {
+	return grantedHost(g, host, approvals.Call{Server: o.launch.Server, Principal: o.session.Principal, Spec: o.session.Spec, Session: o.session.ID}, now)
+}
+
+// grantedHost is the host that g is about, where it is a permission of whoever makes c.
+func grantedHost(g approvals.Grant, host string, c approvals.Call, now time.Time) (sandbox.Endpoint, bool) {
 	switch {
-	case host == "", ended(g, now), g.Server != o.launch.Server, g.Principal != o.session.Principal, g.Spec != o.session.Spec:
+	case host == "", ended(g, now), g.Server != c.Server, g.Principal != c.Principal, g.Spec != c.Spec:
 		return sandbox.Endpoint{}, false
-	case g.Scope == approvals.ScopeSession && g.Session != o.session.ID:
+	case g.Scope == approvals.ScopeSession && g.Session != c.Session:
 		return sandbox.Endpoint{}, false
 	}
 	e, err := sandbox.ParseEndpoint(host)
@@ -453,13 +493,21 @@ func (d *Daemon) outside() client.Outside {
 	return client.Outside{Proxy: client.ProxyURL(o.Proxy), NoProxy: o.NoProxy, CA: o.CA}
 }
 
-// trusted is what a sandbox trusts, with the certificates that a person has named.
-func (w *ways) trusted(own string) string {
-	ca := w.d.outside().CA
-	if own != "" && ca != "" {
-		return own + "\n" + ca
+// through is how packages are fetched: as npm's, uv's or pip's own settings say, but where config.yaml says
+// otherwise; with the certificates of both.
+func (d *Daemon) through(own client.Outside) client.Outside {
+	said, now := d.config.Settings().Network, d.outside()
+	if said.Proxy != "" || own.Proxy.IsZero() {
+		own.Proxy = now.Proxy
 	}
-	return own + ca
+	if said.NoProxy != "" || own.NoProxy == "" {
+		own.NoProxy = now.NoProxy
+	}
+	if own.CA != "" && now.CA != "" {
+		own.CA += "\n"
+	}
+	own.CA += now.CA
+	return own
 }
 
 // ownPorts are Garita's own on loopback, which no sandbox reaches.
