@@ -51,6 +51,7 @@ type Handler interface {
 // Stack is one sandbox's network.
 type Stack struct {
 	stack *stack.Stack
+	link  stack.LinkEndpoint
 	file  *os.File
 	names *gonet.UDPConn
 	done  chan struct{} // closed when the answering of names has ended
@@ -83,6 +84,7 @@ func (s *Stack) open(h Handler) error {
 	if err != nil {
 		return fmt.Errorf("use the packet socket: %w", err)
 	}
+	s.link = link
 	if err := s.tune(); err != nil {
 		return err
 	}
@@ -178,7 +180,10 @@ func (s *Stack) answerNames(h Handler) {
 func (s *Stack) Close() error {
 	_ = s.names.Close()
 	<-s.done
-	s.stack.Destroy()
+	s.stack.Close()
+	// The stack would end the reading itself, with its lock held, which who reads a packet may just want.
+	s.link.Attach(nil)
+	s.stack.Wait()
 	return s.file.Close()
 }
 

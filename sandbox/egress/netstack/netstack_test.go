@@ -207,6 +207,53 @@ func TestAPortIsUsedAgain(t *testing.T) {
 	}
 }
 
+// TestAStackIsClosedWhileTheSandboxSends: it does not wait for ever for what is just being read.
+func TestAStackIsClosedWhileTheSandboxSends(t *testing.T) {
+	for range 50 {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wall, err := Open(os.NewFile(uintptr(fds[0]), "wall"), &handling{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			for frame := datagram(); unix.Sendto(fds[1], frame, 0, nil) == nil; {
+			}
+		})
+		closed := make(chan error, 1)
+		go func() { closed <- wall.Close() }()
+		select {
+		case err := <-closed:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("it is not closed")
+		}
+		sending.Wait() // which has nobody to send to any more
+		_ = unix.Close(fds[1])
+	}
+}
+
+// datagram is a frame with an empty datagram for 8.8.8.8.
+func datagram() []byte {
+	frame := make([]byte, header.EthernetMinimumSize+header.IPv4MinimumSize+header.UDPMinimumSize)
+	header.Ethernet(frame).Encode(&header.EthernetFields{
+		SrcAddr: tcpip.LinkAddress(wire.InsideMAC), DstAddr: tcpip.LinkAddress(wire.WallMAC), Type: ipv4.ProtocolNumber,
+	})
+	ip := header.IPv4(frame[header.EthernetMinimumSize:])
+	ip.Encode(&header.IPv4Fields{
+		TotalLength: header.IPv4MinimumSize + header.UDPMinimumSize, TTL: 64, Protocol: uint8(udp.ProtocolNumber),
+		SrcAddr: tcpip.AddrFrom4(wire.InsideAddress.Addr().As4()), DstAddr: full("8.8.8.8:9").Addr,
+	})
+	ip.SetChecksum(^ip.CalculateChecksum())
+	header.UDP(ip.Payload()).Encode(&header.UDPFields{SrcPort: 9, DstPort: 9, Length: header.UDPMinimumSize})
+	return frame
+}
+
 func ptr[T any](v T) *T { return &v }
 
 func exchange(t *testing.T, c net.Conn, words string) string {
