@@ -36,7 +36,8 @@ type engine struct {
 	log     *slog.Logger
 	changed func() // told when there is an engine, or none any more
 
-	age     func() time.Duration // how long versions have to be out
+	age     func() time.Duration                    // how long versions have to be out
+	through func(own client.Outside) client.Outside // how packages and images are fetched, now, where their tools' settings say own
 	fetched func(sandbox.PackageRef, []client.Fetch)
 	ways    *ways
 	ending  sync.WaitGroup // sandboxes with a way out, until they have ended
@@ -62,6 +63,7 @@ type engineState struct {
 func newEngine(config client.Config, home string, log *slog.Logger, changed func()) *engine {
 	return &engine{
 		config: config, home: home, log: log, changed: changed, needed: make(chan struct{}, 1),
+		through: func(own client.Outside) client.Outside { return own },
 		ready: make(chan struct{}), another: make(chan struct{}), images: map[string]sandbox.Digest{},
 	}
 }
@@ -275,7 +277,9 @@ func (e *engine) start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 	if err != nil {
 		return nil, wall, err
 	}
-	i, err := way.start(func(network *os.File) (sandbox.Instance, error) { return running.StartNetworked(ctx, way.launch, io, network) })
+	i, err := way.start(func(network *os.File) (sandbox.Instance, error) {
+		return running.StartNetworked(ctx, way.launch, io, network)
+	})
 	if err != nil {
 		way.close()
 		return nil, wall, err
@@ -346,7 +350,9 @@ func (e *engine) installing(ctx context.Context, ref sandbox.PackageRef, want *s
 	in := client.Installer{
 		Engine: running, Wall: wall, Registries: e.registries, Toolchain: e.toolchain, Index: e.index, Python: e.python, Renew: renew,
 		Repository: func(address string) (client.RegistryConfig, error) {
-			return client.HostRepository(e.home, os.LookupEnv, address)
+			c, err := client.HostRepository(e.home, os.LookupEnv, address)
+			c.Outside = e.through(c.Outside)
+			return c, err
 		},
 		Fetched: func(_ sandbox.PackageRef, f client.Fetch) { fetched = append(fetched, f) },
 	}
@@ -388,6 +394,7 @@ func (e *engine) index() (client.RegistryConfig, error) {
 // aged is c with how old versions have to be, and what is kept.
 func (e *engine) aged(c client.RegistryConfig, from sandbox.Ecosystem) client.RegistryConfig {
 	c.Before, c.Cache = time.Now().Add(-e.age()), filepath.Join(e.config.Data, "packages")
+	c.Outside = e.through(c.Outside)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.Young = slices.Clone(e.young[from])
@@ -430,7 +437,7 @@ func (e *engine) fetchImage(ctx context.Context, reference string, progress func
 	if err != nil {
 		return "", err
 	}
-	pulled, err := wall.PullImage(ctx, client.Pull{Ref: reference, Dir: filepath.Join(e.config.Data, "images")}, progress)
+	pulled, err := wall.PullImage(ctx, client.Pull{Ref: reference, Dir: filepath.Join(e.config.Data, "images"), Outside: e.through(client.Outside{})}, progress)
 	if err != nil {
 		return "", err
 	}

@@ -149,7 +149,7 @@ func (h *secretHome) declare(grants ...sandbox.SecretGrant) sandbox.Server {
 		h.t.Fatal(err)
 	}
 	s := sandbox.Server{Name: "search", Source: sandbox.Source{Command: []string{program}}, Spec: sandbox.Spec{
-		Workspace: sandbox.None, Env: map[string]string{searchServer: h.said}, Secrets: grants,
+		Workspace: sandbox.None, Network: sandbox.Unsaid(), Env: map[string]string{searchServer: h.said}, Secrets: grants,
 	}}
 	if err := h.config.Put(s); err != nil {
 		h.t.Fatal(err)

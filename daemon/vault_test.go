@@ -91,7 +91,7 @@ func (h *vaultHome) again() {
 // declare makes a server that uses the secrets of that name, if any.
 func (h *vaultHome) declare(name sandbox.ServerName, secrets ...string) sandbox.Server {
 	h.t.Helper()
-	s := sandbox.Server{Name: name, Source: sandbox.Source{Command: []string{"/bin/cat"}}, Spec: sandbox.Spec{Workspace: sandbox.None}}
+	s := sandbox.Server{Name: name, Source: sandbox.Source{Command: []string{"/bin/cat"}}, Spec: sandbox.Spec{Workspace: sandbox.None, Network: sandbox.Unsaid()}}
 	for _, secret := range secrets {
 		s.Spec.Secrets = append(s.Spec.Secrets, sandbox.SecretGrant{Secret: secret, Mode: sandbox.SecretEnv, Env: "KEY"})
 	}

@@ -1,10 +1,13 @@
 package daemon
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/grants"
@@ -17,6 +20,50 @@ func endpoint(host string, port uint16) sandbox.Endpoint {
 	return sandbox.Endpoint{Host: host, Port: port}
 }
 
+// TestKeepAHostBlocked: what is taken back is asked about again; what was not allowed is denied from then on,
+// until that is forgotten or it is allowed.
+func TestKeepAHostBlocked(t *testing.T) {
+	base := sandbox.Allowlist{Endpoints: []sandbox.Endpoint{endpoint("api.example.com", 443), endpoint("*.example.org", 443)}, Ask: true}
+	for name, c := range map[string]struct {
+		changes []api.NetworkChange
+		allow   []sandbox.Endpoint
+		deny    []sandbox.Endpoint
+	}{
+		"one that is listed":                  {[]api.NetworkChange{{Host: "api.example.com"}}, []sandbox.Endpoint{endpoint("*.example.org", 443)}, nil},
+		"listed, and denied once more":        {[]api.NetworkChange{{Host: "api.example.com"}, {Host: "api.example.com"}}, []sandbox.Endpoint{endpoint("*.example.org", 443)}, []sandbox.Endpoint{endpoint("api.example.com", 0)}},
+		"one below a wildcard":                {[]api.NetworkChange{{Host: "t.example.org"}}, base.Endpoints, []sandbox.Endpoint{endpoint("t.example.org", 0)}},
+		"one that is not listed, twice":       {[]api.NetworkChange{{Host: "T.example.net:443"}, {Host: "t.example.net:443"}}, base.Endpoints, []sandbox.Endpoint{endpoint("t.example.net", 443)}},
+		"denied and forgotten":                {[]api.NetworkChange{{Host: "t.example.net"}, {Host: "t.example.net", Forget: true}}, base.Endpoints, nil},
+		"denied at a port, forgotten as such": {[]api.NetworkChange{{Host: "t.example.net:22"}, {Host: "t.example.net", Forget: true}}, base.Endpoints, nil},
+		"denied and allowed":                  {[]api.NetworkChange{{Host: "t.example.net"}, {Host: "t.example.net", Allow: true}}, append(slices.Clone(base.Endpoints), endpoint("t.example.net", 443)), nil},
+		"forgotten, and never denied":         {[]api.NetworkChange{{Host: "t.example.net", Forget: true}}, base.Endpoints, nil},
+		"everything below a public suffix":    {[]api.NetworkChange{{Host: "*.co.uk"}}, base.Endpoints, []sandbox.Endpoint{endpoint("*.co.uk", 0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := base
+			for _, one := range c.changes {
+				var err error
+				if l, err = changed(l, one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(sandbox.Allowlist{Endpoints: c.allow, Deny: c.deny, Ask: true}, l, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	denied := sandbox.Allowlist{Deny: []sandbox.Endpoint{endpoint("*.example.net", 0)}, Ask: true}
+	if _, err := changed(denied, api.NetworkChange{Host: "t.example.net", Allow: true}); err == nil || !strings.Contains(err.Error(), "*.example.net --forget") {
+		t.Errorf("a host is allowed that another rule denies: %v", err)
+	}
+	if _, err := changed(denied, api.NetworkChange{Host: "t.example.net", Allow: true, Forget: true}); err == nil {
+		t.Error("a host is allowed and forgotten")
+	}
+	if l, err := changed(sandbox.Allowlist{}, api.NetworkChange{Host: "x.example.net", Allow: true}); err != nil || !l.Ask {
+		t.Errorf("the first host of a server without a network: %+v, %v", l, err)
+	}
+}
+
 func TestAllowAndDenyAHost(t *testing.T) {
 	var l sandbox.Allowlist
 	var err error
@@ -25,7 +72,6 @@ func TestAllowAndDenyAHost(t *testing.T) {
 		{Host: "api.example.com:443", Allow: true},
 		{Host: "*.cdn.example.com:8443", Allow: true},
 		{Host: "public-web", Allow: true},
-		{Host: "other.example.com", Allow: false},
 	} {
 		if l, err = changed(l, c); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,10 +52,49 @@ func checkedProxy(text string) (string, error) {
 		return text, nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return "", errors.New("proxy: want http://HOST:PORT, https://HOST:PORT or none")
+	switch {
+	case err == nil && automatic(u):
+		return "", errors.New("proxy: automatic configuration (PAC) is not read; name the proxy that it would choose: http://HOST:PORT")
+	case err != nil || !slices.Contains(proxySchemes, u.Scheme) || u.Hostname() == "":
+		return "", errors.New("proxy: want http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or none")
 	}
 	return text, nil
+}
+
+var proxySchemes = []string{"http", "https", "socks5", "socks5h"}
+
+// automatic says that u leads to a program which chooses proxies.
+func automatic(u *url.URL) bool {
+	return strings.HasPrefix(u.Scheme, "pac") || strings.HasSuffix(strings.ToLower(u.Path), ".pac") || strings.HasSuffix(strings.ToLower(u.Path), "/wpad.dat")
+}
+
+// proxyVariables name the proxy of an environment, the first that does; automaticVariables one that
+// chooses proxies.
+var (
+	proxyVariables     = []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"}
+	automaticVariables = []string{"AUTO_PROXY", "auto_proxy", "PAC_URL", "pac_url"}
+)
+
+// Unread says in a sentence what an environment says about proxies that is not followed, "" for nothing. It
+// quotes no value.
+func (o Outside) Unread(lookup func(string) (string, bool)) string {
+	if o.Proxy != "" {
+		return ""
+	}
+	for _, name := range proxyVariables {
+		if text, ok := lookup(name); ok && strings.TrimSpace(text) != "" {
+			if _, err := checkedProxy(strings.TrimSpace(text)); err != nil {
+				return fmt.Sprintf("%s of the daemon's environment is not followed (%s); say it under network in config.yaml.", name, strings.TrimPrefix(err.Error(), "proxy: "))
+			}
+			return ""
+		}
+	}
+	for _, name := range automaticVariables {
+		if text, ok := lookup(name); ok && strings.TrimSpace(text) != "" {
+			return fmt.Sprintf("%s of the daemon's environment names an automatic configuration (PAC), which is not read; name the proxy that it would choose in config.yaml: network: {proxy: http://HOST:PORT}.", name)
+		}
+	}
+	return ""
 }
 
 // maxCertificates bounds the file, in bytes.
@@ -94,9 +134,9 @@ func certificates(file string) (string, error) {
 // Effective is o with what an environment says where o says nothing.
 func (o Outside) Effective(lookup func(string) (string, bool)) Outside {
 	if o.Proxy == "" {
-		o.Proxy = firstOf(lookup, "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+		o.Proxy = firstOf(lookup, proxyVariables...)
 		if _, err := checkedProxy(o.Proxy); err != nil {
-			o.Proxy = "" // socks and the like
+			o.Proxy = "" // see Unread
 		}
 	}
 	if o.NoProxy == "" {

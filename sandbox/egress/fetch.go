@@ -31,6 +31,7 @@ func newTransport(o wire.Outside) (*http.Transport, error) {
 	}
 	proxy := (&httpproxy.Config{HTTPProxy: o.Proxy.Send(), HTTPSProxy: o.Proxy.Send(), NoProxy: o.NoProxy}).ProxyFunc()
 	return &http.Transport{
+		OnProxyConnectResponse: wantsPassword,
 		Proxy:                  func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
 		DialContext:            (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
@@ -41,6 +42,14 @@ func newTransport(o wire.Outside) (*http.Transport, error) {
 		MaxResponseHeaderBytes: 64 << 10,
 		ForceAttemptHTTP2:      true,
 	}, nil
+}
+
+// wantsPassword says where to put what a proxy wants to know. (Other refusals say what they are.)
+func wantsPassword(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode != http.StatusProxyAuthRequired {
+		return nil
+	}
+	return fmt.Errorf("the proxy %s wants a name and a password, or other ones: put them into its URL, proxy: http://NAME:PASSWORD@HOST:PORT under network in config.yaml, or HTTPS_PROXY of the daemon's environment", proxy.Host)
 }
 
 // trusted is the system's certificates and pem's; nil means the system's alone.

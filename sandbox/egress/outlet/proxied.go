@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+	socks "golang.org/x/net/proxy"
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/egress/wire"
@@ -60,7 +62,7 @@ func (o *Outlet) through(ctx context.Context, proxy *url.URL, p passage) (net.Co
 		return nil, fmt.Errorf("the proxy %s did not answer: %s", proxy.Host, plainly(err))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	tunnel, err := tunnelTo(conn, proxy, sandbox.Endpoint{Host: p.host, Port: p.port}.String())
+	tunnel, err := passing(ctx, conn, proxy, sandbox.Endpoint{Host: p.host, Port: p.port}.String())
 	if !stop() || err != nil {
 		_ = conn.Close()
 		if err == nil {
@@ -77,19 +79,72 @@ func (o *Outlet) toProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) 
 	switch {
 	case port == "" && proxy.Scheme == "https":
 		port = "443"
+	case port == "" && speaksSOCKS(proxy):
+		port = "1080"
 	case port == "":
 		port = "80"
 	}
 	at := net.JoinHostPort(proxy.Hostname(), port)
 	switch proxy.Scheme {
-	case "http":
+	case "http", "socks5", "socks5h":
 		return (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", at)
 	case "https":
 		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: &tls.Config{RootCAs: o.Secrets.roots, MinVersion: tls.VersionTLS12}}
 		return d.DialContext(ctx, "tcp", at)
 	}
-	return nil, fmt.Errorf("%s is no kind of proxy that is known; http and https are", proxy.Scheme)
+	return nil, fmt.Errorf("%s is no kind of proxy that is known; http, https, socks5 and socks5h are", proxy.Scheme)
 }
+
+// speaksSOCKS says that the proxy is no HTTP proxy. Both words mean the same here: it looks names up.
+func speaksSOCKS(proxy *url.URL) bool { return proxy.Scheme == "socks5" || proxy.Scheme == "socks5h" }
+
+// passing makes conn, which is to the proxy, one to the host and port to.
+func passing(ctx context.Context, conn net.Conn, proxy *url.URL, to string) (net.Conn, error) {
+	if !speaksSOCKS(proxy) {
+		return tunnelTo(conn, proxy, to)
+	}
+	var auth *socks.Auth
+	if u := proxy.User; u != nil {
+		password, _ := u.Password()
+		auth = &socks.Auth{User: u.Username(), Password: password}
+	}
+	d, err := socks.SOCKS5("tcp", proxy.Host, auth, already{conn})
+	if err != nil {
+		return nil, errors.New("it cannot be asked")
+	}
+	asking, ok := d.(socks.ContextDialer)
+	if !ok {
+		return nil, errors.New("it cannot be asked")
+	}
+	if _, err := asking.DialContext(ctx, "tcp", to); err != nil {
+		return nil, declined(err)
+	}
+	return conn, nil // what SOCKS makes of it could not be closed on one side only
+}
+
+// declined says in a clause why a SOCKS proxy led nowhere.
+func declined(err error) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "authentication"), strings.Contains(text, "username/password"):
+		return errors.New(wantsPassword)
+	case strings.Contains(text, "socks"):
+		return errors.New("it refused: " + text[strings.LastIndex(text, ": ")+1:])
+	}
+	return errors.New("its answer cannot be read")
+}
+
+// wantsPassword is said of a proxy in a clause.
+const wantsPassword = "it wants a name and a password, or other ones: put them into its URL, proxy: http://NAME:PASSWORD@HOST:PORT under network in config.yaml, or HTTPS_PROXY of the daemon's environment"
+
+// already dials to where a connection leads already.
+type already struct{ net.Conn }
+
+// Dial returns the connection.
+func (a already) Dial(string, string) (net.Conn, error) { return a.Conn, nil }
+
+// DialContext returns the connection.
+func (a already) DialContext(context.Context, string, string) (net.Conn, error) { return a.Conn, nil }
 
 // tunnelTo asks for a tunnel. The proxy's credentials are known to the wall alone.
 func tunnelTo(conn net.Conn, proxy *url.URL, to string) (net.Conn, error) {
@@ -107,7 +162,7 @@ func tunnelTo(conn net.Conn, proxy *url.URL, to string) (net.Conn, error) {
 	case err != nil:
 		return nil, errors.New("its answer cannot be read")
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return nil, errors.New("it wants credentials, or other ones: put them into the proxy's URL")
+		return nil, errors.New(wantsPassword)
 	case resp.StatusCode/100 != 2:
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("it answered %d", resp.StatusCode)
