@@ -38,7 +38,7 @@ func makeEtc(dir string) error {
 			return err
 		}
 	}
-	for _, name := range append(javaFiles(), etcCopies...) {
+	for _, name := range append(matching(etcPatterns), etcCopies...) {
 		text, err := os.ReadFile(filepath.Join("/etc", name))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			continue
@@ -53,11 +53,17 @@ func makeEtc(dir string) error {
 	return errors.Join(makeBundle(dir), copyLinks("/etc/alternatives", filepath.Join(dir, "alternatives")))
 }
 
-// javaFiles are the settings and trust store that Debian's Java reads from /etc. It has no cryptography at
-// all without the policies.
-func javaFiles() []string {
+// etcPatterns are the same where names differ: Debian's Java has neither settings nor a trust store
+// without, nor any cryptography without the policies, and its Chromium does not start.
+var etcPatterns = []string{
+	"/etc/java-*/security/*", "/etc/java-*/security/policy/*/*", "/etc/java-*/*.cfg", "/etc/java-*/*.properties", "/etc/ssl/certs/java/*",
+	"/etc/chromium.d/*",
+}
+
+// matching lists the files of /etc, without that, that the patterns match.
+func matching(patterns []string) []string {
 	var names []string
-	for _, pattern := range []string{"/etc/java-*/security/*", "/etc/java-*/security/policy/*/*", "/etc/java-*/*.cfg", "/etc/java-*/*.properties", "/etc/ssl/certs/java/*"} {
+	for _, pattern := range patterns {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
 		for _, f := range found {
 			if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {

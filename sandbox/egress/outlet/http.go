@@ -112,6 +112,9 @@ func (o *Outlet) onlyFor(l *live, next http.Handler) http.Handler {
 			})
 			return
 		}
+		if offersHTTP2(r) {
+			r.Header.Del("Upgrade")
+		}
 		_ = http.NewResponseController(w).EnableFullDuplex() // answers may begin before a request has ended
 		next.ServeHTTP(w, r)
 	})
@@ -126,11 +129,15 @@ func notFor(l *live, r *http.Request) string {
 		return fmt.Sprintf("a request was for %q", bounded(r.Host))
 	case r.URL.Host != "" && !strings.EqualFold(r.URL.Host, r.Host):
 		return fmt.Sprintf("a request was for %q", bounded(r.URL.Host))
-	case r.Header.Get("Upgrade") != "" && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+	case r.Header.Get("Upgrade") != "" && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && !offersHTTP2(r):
 		return "a change to another protocol was asked for"
 	}
 	return ""
 }
+
+// offersHTTP2 is said of a request that offers to go on in HTTP/2, as every first one of Java's does. The
+// offer is for its neighbor, which need not take it.
+func offersHTTP2(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "h2c") }
 
 // is says whether a Host header means l's host and port. Some clients leave the port out.
 func (l *live) is(header string) bool {

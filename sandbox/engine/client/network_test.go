@@ -218,6 +218,8 @@ func TestConnectionsShowTheirName(t *testing.T) {
 		"neither TLS nor HTTP":         {`/usr/bin/python3 -c 'import socket; s=socket.create_connection(("api.example.test",443)); s.sendall(b"\0\1\2 something\n"); print(s.recv(100))' 2>&1 | tail -1 | grep -o 'ConnectionResetError'`, "ConnectionResetError"},
 		"a server that speaks first":   {`/usr/bin/python3 -c 'import socket; s=socket.create_connection(("ftp.example.test",2121)); print(s.recv(100)); s.sendall(b"USER x\r\n"); print(s.recv(100))'`, `b'220 ready\r\n' b'USER x\r\n'`},
 		"HTTP/2":                       {`curl -sk --http2 -o /dev/null -w '%{http_version}' https://api.example.test/`, "2"},
+		"an offer of HTTP/2, in clear": {`curl -s --http2 -o /dev/null -w '%{http_code} %{http_version}' http://api.example.test/`, "200 1.1"},
+		"another upgrade, in clear":    {`curl -s -o /dev/null -w '%{http_code}' -H 'Connection: Upgrade' -H 'Upgrade: tunnel' http://api.example.test/`, "421"},
 		"another name, other protocol": {`echo | openssl s_client -connect ftp.example.test:2121 -servername evil.example.test 2>&1 | grep -c 'BEGIN CERT'`, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
