@@ -48,7 +48,10 @@ func newIndex(p *proxy, request wire.Registries) *index {
 }
 
 // askedFile is what one request asks an index for: the page of a project, or a file of it.
-type askedFile struct{ project, file string }
+type askedFile struct {
+	project, file string
+	metadata      bool // the wheel's metadata alone
+}
 
 var indexPath = regexp.MustCompile(`^/(?:simple/([a-z0-9]+(?:-[a-z0-9]+)*)/|files/([a-z0-9]+(?:-[a-z0-9]+)*)/([A-Za-z0-9][A-Za-z0-9._+!-]*))$`)
 
@@ -69,10 +72,11 @@ func parseIndexRequest(method, host, uri string) (askedFile, *refusal) {
 	case m[1] != "":
 		return askedFile{project: m[1]}, nil
 	}
-	if _, _, ok := pyindex.ParseName(m[2], m[3]); !ok {
+	file, metadata := strings.CutSuffix(m[3], pyindex.MetadataSuffix)
+	if _, wheel, ok := pyindex.ParseName(m[2], file); !ok || metadata && !wheel {
 		return askedFile{}, &refusal{http.StatusForbidden, "that is no file of the project"}
 	}
-	return askedFile{project: m[2], file: m[3]}, nil
+	return askedFile{project: m[2], file: file, metadata: metadata}, nil
 }
 
 // ServeHTTP answers one request, and reports it.
@@ -314,6 +318,13 @@ func (x *index) passFile(ctx context.Context, cancel func(), w http.ResponseWrit
 		return refused(w, f, no)
 	}
 	file, may := p.files[a.file]
+	if a.metadata {
+		if file.Metadata == "" {
+			may = false
+		}
+		f.Kind, f.File = wire.Metadata, a.file+pyindex.MetadataSuffix
+		file = pyindex.File{Name: f.File, URL: file.URL + pyindex.MetadataSuffix, SHA256: file.Metadata}
+	}
 	if !may {
 		return refused(w, f, &refusal{http.StatusForbidden, a.file + " is not there for this installation: it is unknown, too new, taken back, or runs code to be built"})
 	}

@@ -34,12 +34,67 @@ func TestAnIndexInside(t *testing.T) {
 		if said := in.next(); said.Kind != wire.Packument || said.Name != "demo" {
 			t.Errorf("%s: the wall says %+v", name, said)
 		}
+		if status, body := in.get("/files/demo/" + demoWheel + ".metadata"); status != http.StatusOK || body != string(f.Metadata) {
+			t.Errorf("%s: its metadata is %d %s", name, status, body)
+		}
+		if said := in.next(); said.Kind != wire.Metadata || said.File != demoWheel+".metadata" {
+			t.Errorf("%s: the wall says %+v", name, said)
+		}
 		if status, body = in.get("/files/demo/" + demoWheel); status != http.StatusOK || body != string(f.Body) {
 			t.Errorf("%s: the file is %d, %d bytes", name, status, len(body))
 		}
 		if said := in.next(); said.Kind != wire.Tarball || said.Integrity != "sha256:"+f.Digest || said.File != demoWheel || said.Version != "1.0" {
 			t.Errorf("%s: the wall says %+v", name, said)
 		}
+	}
+}
+
+func TestMetadataByItself(t *testing.T) {
+	w, _ := startWall(t)
+	for name, tt := range map[string]struct {
+		lie  func(*sandboxtest.IndexFile)
+		page bool // tells of it
+	}{
+		"other bytes than the page says": {func(f *sandboxtest.IndexFile) { f.Metadata = []byte("Name: other\n") }, true},
+		"nothing there":                  {func(f *sandboxtest.IndexFile) { f.Metadata = nil }, true},
+		"a page that tells of none":      {func(f *sandboxtest.IndexFile) { f.MetadataDigest = "" }, false},
+		"a page that does not vouch":     {func(f *sandboxtest.IndexFile) { f.MetadataDigest = "true" }, false},
+		"a wheel that may not be used":   {func(f *sandboxtest.IndexFile) { f.Yanked = true }, false},
+	} {
+		x := sandboxtest.NewIndex(t)
+		tt.lie(x.Publish(t, sandboxtest.Wheel{Name: "demo", Version: "1.0"}))
+		in := serve(t, w, pypi(x))
+		if _, body := in.get("/simple/demo/"); strings.Contains(body, "core-metadata") != tt.page {
+			t.Errorf("%s: the page is %s", name, body)
+		}
+		if status, body := in.get("/files/demo/" + demoWheel + ".metadata"); status < 400 {
+			t.Errorf("%s: it is %d %s", name, status, body)
+		}
+	}
+	x := sandboxtest.NewIndex(t)
+	x.Source(t, "demo", "1.0", map[string]string{"setup.py": ""})
+	if status, _ := serve(t, w, pypi(x)).get("/files/demo/demo-1.0.tar.gz.metadata"); status < 400 {
+		t.Error("a source has metadata by itself")
+	}
+}
+
+func TestOnlyWhatALockHas(t *testing.T) {
+	w, _ := startWall(t)
+	x := sandboxtest.NewIndex(t)
+	old := x.Publish(t, sandboxtest.Wheel{Name: "demo", Version: "1.0"})
+	x.Publish(t, sandboxtest.Wheel{Name: "demo", Version: "1.1"})
+	x.Publish(t, sandboxtest.Wheel{Name: "other", Version: "1.0"})
+	c := pypi(x)
+	c.Pinned = map[string][]string{"demo": {old.Digest}}
+	in := serve(t, w, c)
+	if _, body := in.get("/simple/demo/"); strings.Contains(body, "1.1") || !strings.Contains(body, demoWheel) {
+		t.Errorf("the page is %s", body)
+	}
+	if status, _ := in.get("/files/demo/demo-1.1-py3-none-any.whl"); status < 400 {
+		t.Error("another file than the lock's is given")
+	}
+	if _, body := in.get("/simple/other/"); !strings.Contains(body, "other-1.0") {
+		t.Errorf("what no lock speaks of is %s", body)
 	}
 }
 

@@ -44,6 +44,9 @@ type IndexFile struct {
 	URL     string // "" is where it is
 	Yanked  bool
 	At      time.Time // zero tells none
+	// Metadata is a wheel's by itself, and MetadataDigest what the page tells of it; "" tells of none.
+	Metadata       []byte
+	MetadataDigest string
 }
 
 // NewIndex starts one, without any file. It ends with the test.
@@ -102,7 +105,10 @@ func (x *Index) Publish(t testing.TB, w Wheel) *IndexFile {
 		record += name + ",,\n"
 	}
 	files[info+"RECORD"] = record + info + "RECORD,,\n"
-	return x.add(w.Name, stem+"-"+w.Tag+".whl", zipped(t, files))
+	f := x.add(w.Name, stem+"-"+w.Tag+".whl", zipped(t, files))
+	sum := sha256.Sum256([]byte(metadata))
+	f.Metadata, f.MetadataDigest = []byte(metadata), hex.EncodeToString(sum[:])
+	return f
 }
 
 // Source adds a source distribution, published long ago.
@@ -161,9 +167,14 @@ func (x *Index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.page(w, strings.TrimSuffix(project, "/"))
 		return
 	}
-	f := x.files[path.Base(r.URL.Path)]
-	if f == nil {
+	name, metadata := strings.CutSuffix(path.Base(r.URL.Path), ".metadata")
+	f := x.files[name]
+	switch {
+	case f == nil || metadata && f.Metadata == nil:
 		http.NotFound(w, r)
+		return
+	case metadata:
+		_, _ = w.Write(f.Metadata)
 		return
 	}
 	_, _ = w.Write(f.Body)
@@ -185,6 +196,9 @@ func (x *Index) page(w http.ResponseWriter, project string) {
 			yanked := ""
 			if f.Yanked {
 				yanked = ` data-yanked=""`
+			}
+			if f.MetadataDigest != "" {
+				yanked += ` data-core-metadata="sha256=` + f.MetadataDigest + `" data-dist-info-metadata="sha256=` + f.MetadataDigest + `"`
 			}
 			fmt.Fprintf(w, "<a href=\"%s#sha256=%s\"%s>%s</a>\n", html.EscapeString(x.place(f)), f.Digest, yanked, html.EscapeString(f.Name))
 		}
@@ -211,6 +225,10 @@ func (x *Index) described(files []*IndexFile) []map[string]any {
 		one := map[string]any{"filename": f.Name, "url": x.place(f), "hashes": hashes, "yanked": f.Yanked}
 		if !f.At.IsZero() {
 			one["upload-time"] = f.At.Format(time.RFC3339)
+		}
+		if f.MetadataDigest != "" {
+			one["core-metadata"] = map[string]string{"sha256": f.MetadataDigest}
+			one["data-dist-info-metadata"] = one["core-metadata"]
 		}
 		out = append(out, one)
 	}

@@ -1,11 +1,12 @@
 // Package pyindex understands what an index of Python packages says: the files of a project, as JSON
-// (PEP 691, 700) or HTML (PEP 503, 592), and what a source distribution would run when it is built.
+// (PEP 691, 700) or HTML (PEP 503, 592), where their metadata is by itself (PEP 658, 714), and what a source distribution would run when it is built.
 //
 // All of it is pure, and all that it reads is hostile: a file whose name, address or digest is not
 // exactly what it should be does not exist, and what comes out is written anew from what was understood.
 package pyindex
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,11 @@ type File struct {
 	Requires string    `json:"requires,omitempty"` // of the interpreter: ">=3.10"
 	Yanked   bool      `json:"yanked,omitempty"`   // its publisher has taken it back
 	At       time.Time `json:"at,omitzero"`        // when it was published; zero where the index does not tell
+	Metadata string    `json:"metadata,omitempty"` // the sha256 of its metadata, which lies beside it; "" where there is none by itself
 }
+
+// MetadataSuffix is what the name of a wheel's metadata has behind the wheel's.
+const MetadataSuffix = ".metadata"
 
 // Page is the files of a project, in the index's order, each name once.
 type Page struct {
@@ -70,7 +75,7 @@ func Parse(project, contentType string, at *url.URL, r io.Reader) (Page, error) 
 type found struct {
 	name, address, sha256, requires string
 	yanked                          bool
-	at                              string
+	at, metadata                    string
 }
 
 func newPage(project string, at *url.URL, all []found) Page {
@@ -108,10 +113,13 @@ func (f found) check(project string, at *url.URL) (File, bool) {
 		return File{}, false
 	}
 	u.Fragment = ""
+	if f.metadata = strings.ToLower(f.metadata); !wheel || !hexDigest.MatchString(f.metadata) {
+		f.metadata = "" // what nobody vouches for is not used: it is in the wheel as well
+	}
 	published, _ := time.Parse(time.RFC3339, f.at)
 	return File{
 		Name: f.name, Version: version, Wheel: wheel, URL: u.String(), SHA256: f.sha256,
-		Requires: f.requires, Yanked: f.yanked, At: published,
+		Requires: f.requires, Yanked: f.yanked, At: published, Metadata: f.metadata,
 	}, true
 }
 
@@ -130,6 +138,9 @@ func parseJSON(r io.Reader) ([]found, error) {
 			Requires *string           `json:"requires-python"`
 			Yanked   jsontext.Value    `json:"yanked"`
 			Uploaded *string           `json:"upload-time"`
+			Core     jsontext.Value    `json:"core-metadata"`
+			Info     jsontext.Value    `json:"dist-info-metadata"`
+			Older    jsontext.Value    `json:"data-dist-info-metadata"`
 		} `json:"files"`
 	}
 	if err := json.UnmarshalRead(r, &page, tolerant); err != nil {
@@ -145,10 +156,21 @@ func parseJSON(r io.Reader) ([]found, error) {
 	for _, f := range page.Files {
 		out = append(out, found{
 			name: f.Filename, address: f.URL, sha256: f.Hashes["sha256"], requires: text(f.Requires),
-			yanked: len(f.Yanked) > 0 && string(f.Yanked) != "false", at: text(f.Uploaded),
+			yanked: len(f.Yanked) > 0 && string(f.Yanked) != "false", at: text(f.Uploaded), metadata: cmp.Or(metadataOf(f.Core), metadataOf(f.Info), metadataOf(f.Older)),
 		})
 	}
 	return out, nil
+}
+
+// metadataOf is the digest in {"sha256": …}; "" for true, false and anything else.
+func metadataOf(v jsontext.Value) string {
+	var hashes struct {
+		SHA256 string `json:"sha256"`
+	}
+	if v.Kind() != '{' || json.Unmarshal(v, &hashes, tolerant) != nil {
+		return ""
+	}
+	return hashes.SHA256
 }
 
 func text(s *string) string {
@@ -202,6 +224,10 @@ func linkOf(token html.Token) *found {
 			link.requires = a.Val
 		case "data-yanked":
 			link.yanked = true
+		case "data-core-metadata", "data-dist-info-metadata":
+			if digest, ok := strings.CutPrefix(a.Val, "sha256="); ok {
+				link.metadata = digest
+			}
 		}
 	}
 	return link
@@ -227,10 +253,12 @@ func (p Page) Write(w io.Writer, place func(File) string) error {
 		SHA256 string `json:"sha256,omitempty"`
 	}
 	type file struct {
-		Filename string `json:"filename"`
-		URL      string `json:"url"`
-		Hashes   hashes `json:"hashes"`
-		Requires string `json:"requires-python,omitempty"`
+		Filename string  `json:"filename"`
+		URL      string  `json:"url"`
+		Hashes   hashes  `json:"hashes"`
+		Requires string  `json:"requires-python,omitempty"`
+		Core     *hashes `json:"core-metadata,omitempty"`
+		Older    *hashes `json:"data-dist-info-metadata,omitempty"`
 	}
 	out := struct {
 		Meta struct {
@@ -241,7 +269,11 @@ func (p Page) Write(w io.Writer, place func(File) string) error {
 	}{Name: p.Project, Files: []file{}}
 	out.Meta.Version = "1.0"
 	for _, f := range p.Files {
-		out.Files = append(out.Files, file{f.Name, place(f), hashes{f.SHA256}, f.Requires})
+		one := file{Filename: f.Name, URL: place(f), Hashes: hashes{f.SHA256}, Requires: f.Requires}
+		if f.Metadata != "" {
+			one.Core, one.Older = &hashes{f.Metadata}, &hashes{f.Metadata}
+		}
+		out.Files = append(out.Files, one)
 	}
 	return json.MarshalWrite(w, out)
 }

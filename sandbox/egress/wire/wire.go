@@ -82,6 +82,7 @@ const (
 	Refused   Kind = "refused"  // asked for by the sandbox, and not fetched
 	Attached  Kind = "attached" // the wall has the sandbox's listening socket
 	Young     Kind = "young"    // a version that was left out of its package's description: it is too new
+	Metadata  Kind = "metadata" // what a wheel says of itself, by itself
 	Cloned    Kind = "cloned"   // a repository's commits: Name is where it is
 	Source    Kind = "source"   // a source distribution that was left out, where no wheel is there: Script says why
 )
