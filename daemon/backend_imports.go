@@ -24,20 +24,23 @@ func (d *Daemon) Import(ctx context.Context, peer httpapi.Peer, r api.ImportRequ
 		return api.ImportPlan{}, err
 	}
 	if r.DryRun {
-		err := d.storeMoved(ctx, peer, &plan, true)
+		_, err := d.storeMoved(ctx, peer, &plan, true)
 		return apiPlan(plan), err
 	}
 	if err := d.mayDecide(ctx, peer, "import "+plan.File); err != nil {
 		return api.ImportPlan{}, err
 	}
-	if err := d.storeMoved(ctx, peer, &plan, false); err != nil {
+	stored, err := d.storeMoved(ctx, peer, &plan, false)
+	if err != nil {
 		return api.ImportPlan{}, err
 	}
 	out := apiPlan(plan)
-	if err := d.recordImport(ctx, peer, store.ConfigImported, map[string]any{"file": plan.File, "client": plan.Client, "rewire": r.Rewire, "servers": names(plan.Servers())}); err != nil {
-		return api.ImportPlan{}, err
+	err = d.recordImport(ctx, peer, store.ConfigImported, map[string]any{"file": plan.File, "client": plan.Client, "rewire": r.Rewire, "servers": names(plan.Servers())})
+	if err == nil {
+		err = d.config.Put(plan.Servers()...)
 	}
-	if err := d.config.Put(plan.Servers()...); err != nil {
+	if err != nil {
+		d.unstore(ctx, peer, stored)
 		return api.ImportPlan{}, err
 	}
 	out.Done = true

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,8 +95,12 @@ func (d *Daemon) secretGrants() map[string][]api.SecretGrant {
 
 func apiGrantOf(server sandbox.ServerName, g sandbox.SecretGrant, now time.Time) api.SecretGrant {
 	out := api.SecretGrant{
-		Server: string(server), Mode: string(g.Mode), Env: g.Env, File: g.File, Places: []api.SecretPlace{}, Hosts: ruleTexts(g.Hosts),
+		Server: string(server), Mode: string(g.Mode), Env: g.Env, File: g.File, Arg: g.Arg, Places: []api.SecretPlace{}, Hosts: ruleTexts(g.Hosts),
 		Tools: notNil(g.Tools), Until: orNil(g.Until), Ask: g.Ask, Weaker: g.Weaker(), InForce: g.InForce(now), Words: grantWords(server, g),
+		Scheme: g.Scheme,
+	}
+	if g.Mode == sandbox.SecretSent && g.Scheme == "" {
+		out.Scheme = "none"
 	}
 	for _, p := range g.Places {
 		out.Places = append(out.Places, api.SecretPlace{In: string(p.In), Name: p.Name})
@@ -106,14 +111,14 @@ func apiGrantOf(server sandbox.ServerName, g sandbox.SecretGrant, now time.Time)
 // grantWords tells a grant whole, in a sentence.
 func grantWords(server sandbox.ServerName, g sandbox.SecretGrant) string {
 	var b strings.Builder
-	where := g.Env
-	if where == "" {
-		where = g.File
-	}
-	if g.Weaker() {
-		fmt.Fprintf(&b, "%s holds the value itself, in %s", server, where)
-	} else {
-		fmt.Fprintf(&b, "%s has a placeholder in %s; the value is sent to %s alone, in the %s", server, where, strings.Join(ruleTexts(g.Hosts), ", "), placeWords(g.Places))
+	hosts := strings.Join(ruleTexts(g.Hosts), ", ")
+	switch {
+	case g.Mode == sandbox.SecretSent:
+		fmt.Fprintf(&b, "Garita sends the value to %s alone, where %s is, in the %s", hosts, server, strings.ReplaceAll(placeWords(g.Places), ", or", ", and"))
+	case g.Weaker():
+		fmt.Fprintf(&b, "%s holds the value itself, in %s", server, g.Where())
+	default:
+		fmt.Fprintf(&b, "%s has a placeholder in %s; the value is sent to %s alone, in the %s", server, g.Where(), hosts, placeWords(g.Places))
 	}
 	if len(g.Tools) > 0 {
 		fmt.Fprintf(&b, ", while only %s is called", strings.Join(g.Tools, ", "))
@@ -138,6 +143,11 @@ func placeWords(places []sandbox.SecretPlace) string {
 
 // SetSecret implements httpapi.Backend.
 func (d *Daemon) SetSecret(ctx context.Context, peer httpapi.Peer, s api.SecretSet) (api.Secret, error) {
+	return d.keepSecret(ctx, peer, s, d.db.SetSecret)
+}
+
+// keepSecret seals a value and keeps it, by SetSecret or AddSecret of the store.
+func (d *Daemon) keepSecret(ctx context.Context, peer httpapi.Peer, s api.SecretSet, keep keeping) (api.Secret, error) {
 	name, err := sandbox.ParseSecretName(s.Name)
 	if err != nil {
 		return api.Secret{}, fmt.Errorf("set a secret: %w: %w", err, errdefs.ErrInvalidArgument)
@@ -156,7 +166,7 @@ func (d *Daemon) SetSecret(ctx context.Context, peer httpapi.Peer, s api.SecretS
 	if err != nil {
 		return api.Secret{}, keeperProblem(err)
 	}
-	if _, err := d.db.SetSecret(ctx, approvals.Principal{UID: peer.UID}, deciderOf(peer), ref, seal); err != nil {
+	if _, err := keep(ctx, approvals.Principal{UID: peer.UID}, deciderOf(peer), ref, seal); err != nil {
 		return api.Secret{}, err
 	}
 	d.vault.forget(name)
@@ -165,6 +175,9 @@ func (d *Daemon) SetSecret(ctx context.Context, peer httpapi.Peer, s api.SecretS
 	}
 	return d.secret(ctx, name)
 }
+
+// keeping is how the store keeps a secret.
+type keeping func(context.Context, approvals.Principal, string, store.SecretRef, func(int64) ([]byte, string, error)) (store.SecretRef, error)
 
 // checkSet refuses what cannot be a secret. A command is tried once, so that what is wrong with it shows now.
 func (d *Daemon) checkSet(ctx context.Context, peer httpapi.Peer, ref store.SecretRef, value []byte) error {
@@ -200,7 +213,7 @@ func (d *Daemon) checkLength(name string, value []byte) error {
 		return nil
 	}
 	for _, s := range d.granted(name) {
-		if slices.ContainsFunc(s.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Secret == name && !g.Weaker() }) {
+		if slices.ContainsFunc(s.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Secret == name && g.Mode == sandbox.SecretPlaceholder }) {
 			return fmt.Errorf("it is too short for %s: %s: %w", s.Name, whyTooShort, errdefs.ErrInvalidArgument)
 		}
 	}
@@ -313,13 +326,10 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 	if err != nil {
 		return api.Secret{}, err
 	}
-	if err := d.recordGrant(ctx, store.SecretGranted, peer, s.Name, name, grantWords(s.Name, grant)); err != nil {
-		return api.Secret{}, err
-	}
-	err = d.config.Update(s.Name, func(now *sandbox.Server) error {
+	err = d.changeGrant(ctx, store.SecretGranted, peer, s.Name, name, func(now *sandbox.Server) (string, error) {
 		grant, err := checkGrant(name, g, now) // something else may have been changed meanwhile
 		now.Spec.Secrets = append(without(now.Spec.Secrets, name), grant)
-		return err
+		return grantWords(s.Name, grant), err
 	})
 	if err != nil {
 		return api.Secret{}, err
@@ -334,7 +344,7 @@ func (d *Daemon) GrantSecret(ctx context.Context, peer httpapi.Peer, name string
 
 // checkGrant is a grant as it would be declared; InvalidArgument for one that s cannot have.
 func checkGrant(name string, g api.SecretGrant, s *sandbox.Server) (sandbox.SecretGrant, error) {
-	grant, err := grantFrom(name, g)
+	grant, err := grantFrom(name, g, s.Source)
 	if err == nil {
 		grant, err = config.CheckSecret(grant, *s)
 	}
@@ -348,11 +358,30 @@ func checkGrant(name string, g api.SecretGrant, s *sandbox.Server) (sandbox.Secr
 }
 
 // grantFrom is a grant as a person gives it: a placeholder where no mode is named, and a file below
-// sandbox.SecretsDir.
-func grantFrom(name string, g api.SecretGrant) (sandbox.SecretGrant, error) {
-	out := sandbox.SecretGrant{Secret: name, Mode: sandbox.SecretMode(g.Mode), Env: g.Env, File: g.File, Tools: g.Tools, Ask: g.Ask}
-	if g.Mode == "" {
+// sandbox.SecretsDir; to a server elsewhere it is sent, and Bearer stands before it where nothing else is said.
+func grantFrom(name string, g api.SecretGrant, source sandbox.Source) (sandbox.SecretGrant, error) {
+	elsewhere := source.External()
+	if elsewhere && slices.Equal(g.Hosts, ruleTexts(config.SecretHosts(source))) {
+		g.Hosts = nil // as it was told
+	}
+	out := sandbox.SecretGrant{Secret: name, Mode: sandbox.SecretMode(g.Mode), Env: g.Env, File: g.File, Arg: g.Arg, Tools: g.Tools, Ask: g.Ask, Scheme: g.Scheme}
+	switch {
+	case elsewhere && (g.Mode == "" || g.Mode == string(sandbox.SecretPlaceholder)):
+		out.Mode = sandbox.SecretSent
+	case g.Mode == "":
 		out.Mode = sandbox.SecretPlaceholder
+	}
+	switch {
+	case !elsewhere && g.Scheme != "":
+		return out, errors.New("scheme is for a server at a url; others write what stands before the value themselves")
+	case !elsewhere && out.Mode == sandbox.SecretSent:
+		return out, errors.New("mode sent is for a server at a url")
+	case elsewhere && (len(g.Hosts) > 0 || out.Mode != sandbox.SecretSent):
+		return out, errors.New("a server at a url is sent its secrets by Garita, at that address alone: want neither hosts nor a mode")
+	case elsewhere && g.Scheme == "":
+		out.Scheme = "Bearer"
+	case g.Scheme == "none":
+		out.Scheme = ""
 	}
 	if g.File != "" && !path.IsAbs(g.File) {
 		out.File = path.Join(sandbox.SecretsDir, g.File)
@@ -380,11 +409,34 @@ func without(grants []sandbox.SecretGrant, name string) []sandbox.SecretGrant {
 	return slices.DeleteFunc(slices.Clone(grants), func(g sandbox.SecretGrant) bool { return g.Secret == name })
 }
 
-// recordGrant writes that a server was granted a secret, or lost it, before it is so.
-func (d *Daemon) recordGrant(ctx context.Context, kind store.Kind, peer httpapi.Peer, server sandbox.ServerName, name, words string) error {
+// changeGrant edits what a server is declared to use of a secret. It is on record before it is so, once
+// nothing speaks against it; edit returns the grant in words. What could not be written down after all is on
+// record, too.
+func (d *Daemon) changeGrant(ctx context.Context, kind store.Kind, peer httpapi.Peer, server sandbox.ServerName, name string, edit func(*sandbox.Server) (string, error)) error {
+	recorded := ""
+	err := d.config.Update(server, func(now *sandbox.Server) error {
+		words, err := edit(now)
+		if err != nil {
+			return err
+		}
+		recorded = cmp.Or(words, name)
+		return d.recordGrant(ctx, kind, peer, server, name, words, "")
+	})
+	if err == nil || recorded == "" {
+		return err
+	}
+	return errors.Join(err, d.recordGrant(context.WithoutCancel(ctx), kind, peer, server, name, recorded, "servers.yaml could not be changed"))
+}
+
+// recordGrant writes that a server was granted a secret, or lost it, or, with undone, that it was not so after
+// all.
+func (d *Daemon) recordGrant(ctx context.Context, kind store.Kind, peer httpapi.Peer, server sandbox.ServerName, name, words, undone string) error {
 	body := map[string]any{"name": name, "by": deciderOf(peer)}
 	if words != "" {
 		body["grant"] = words
+	}
+	if undone != "" {
+		body["undone"] = undone
 	}
 	e := event(kind, approvals.Principal{UID: peer.UID}, body)
 	e.Server = server
@@ -417,14 +469,21 @@ func (d *Daemon) RevokeSecret(ctx context.Context, peer httpapi.Peer, name, serv
 	return d.secret(ctx, name)
 }
 
+// errNotGranted ends a change that has nothing to take away.
+var errNotGranted = errors.New("it is not granted")
+
 func (d *Daemon) revokeSecret(ctx context.Context, peer httpapi.Peer, s sandbox.Server, name string) error {
-	if err := d.recordGrant(ctx, store.SecretRevoked, peer, s.Name, name, ""); err != nil {
-		return err
-	}
-	err := d.config.Update(s.Name, func(now *sandbox.Server) error {
-		now.Spec.Secrets = without(now.Spec.Secrets, name)
-		return nil
+	err := d.changeGrant(ctx, store.SecretRevoked, peer, s.Name, name, func(now *sandbox.Server) (string, error) {
+		left := without(now.Spec.Secrets, name)
+		if len(left) == len(now.Spec.Secrets) {
+			return "", errNotGranted
+		}
+		now.Spec.Secrets = left
+		return "", nil
 	})
+	if errors.Is(err, errNotGranted) { // somebody else was faster
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -446,8 +505,8 @@ func (d *Daemon) SecretUses(ctx context.Context, name string, since time.Time) (
 }
 
 // RotateSecret implements httpapi.Backend: the value is forgotten, and whoever holds it is ended. The
-// grants stay, and come to life with the next value.
-func (d *Daemon) RotateSecret(ctx context.Context, peer httpapi.Peer, name string, since time.Time) (api.SecretRotation, error) {
+// grants stay, and come to life with the next value, unless they are to be forgotten.
+func (d *Daemon) RotateSecret(ctx context.Context, peer httpapi.Peer, name string, since time.Time, forget bool) (api.SecretRotation, error) {
 	if err := d.mayDecide(ctx, peer, "rotate the secret "+name); err != nil {
 		return api.SecretRotation{}, err
 	}
@@ -460,6 +519,13 @@ func (d *Daemon) RotateSecret(ctx context.Context, peer httpapi.Peer, name strin
 	out := api.SecretRotation{Revoked: []string{}, Ended: ended}
 	for _, s := range d.granted(name) {
 		out.Revoked = append(out.Revoked, string(s.Name))
+		if forget {
+			cut = errors.Join(cut, d.revokeSecret(ctx, peer, s, name))
+		}
+	}
+	if forget {
+		_, again := d.noteSecret(ctx, name)
+		cut = errors.Join(cut, again)
 	}
 	out.Uses, err = d.SecretUses(ctx, name, since) // after the end: what came last is among them
 	return out, errors.Join(cut, err)

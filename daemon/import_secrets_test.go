@@ -49,7 +49,7 @@ func TestAnImportTouchesNoSecretThatIsThere(t *testing.T) {
 			{Name: "github-token", Variable: "A"}, {Name: "db-password", Variable: "A", Value: store.NewSecretValue([]byte("another-one-2"))}, {Name: "api-token", Variable: "A"},
 		} {
 			plan := clientconfig.Plan{Entries: []clientconfig.Entry{{Name: "e", Secrets: []clientconfig.Secret{s}}}}
-			err := h.storeMoved(ctx, httpapi.Peer{UID: h.uid, Page: true}, &plan, false)
+			_, err := h.storeMoved(ctx, httpapi.Peer{UID: h.uid, Page: true}, &plan, false)
 			if err != nil || plan.Entries[0].Skipped == "" {
 				t.Errorf("%s: %+v, %v", s.Name, plan, err)
 			}

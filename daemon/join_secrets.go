@@ -3,10 +3,14 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +22,7 @@ import (
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/daemon/httpapi"
 	"github.com/garita-dev/garita/daemon/redact"
+	"github.com/garita-dev/garita/daemon/remote/oauth"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/sandbox/init/handoff"
@@ -59,6 +64,8 @@ type holding struct {
 	given     []given
 	calls     map[approvals.CallID]*carrying // under way
 	stale     string                         // why it is to be started anew; "" while it is not
+	address   string                         // of a server at a URL, which has no sandbox
+	cut       func(why string)               // ends the connection to such a server
 }
 
 // given is one secret that a sandbox has, or has a sentinel of.
@@ -69,6 +76,7 @@ type given struct {
 	value    store.SecretValue
 	read     time.Time // when value was
 	dropped  bool      // it may not be used any more
+	noted    time.Time // when a use without a call was recorded last, in sandbox.SecretSent
 }
 
 // carrying is what of secrets one call has had.
@@ -110,15 +118,9 @@ func (s *secrets) Missing(ctx context.Context, srv sandbox.Server) error {
 // into the frame as it is where the server has to hold it itself.
 func (s *secrets) Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Launch) ([]byte, error) {
 	h := &holding{id: l.ID, server: srv, session: s.d.ways.expected(l.ID), calls: map[approvals.CallID]*carrying{}}
-	for _, g := range s.d.grantsOf(srv) {
-		ref, value, err := s.vault.Value(ctx, g.Secret)
-		if why := wanting(srv.Name, g, ref, err, time.Now()); why != nil {
-			return nil, why
-		}
-		if tooShort(g, value) {
-			return nil, &notStarted{string(srv.Name), fmt.Sprintf("the secret %s (%s) cannot be used: %s", g.Secret, g.Env+g.File, whyTooShort), "garita secret set " + g.Secret}
-		}
-		h.given = append(h.given, given{grant: g, ref: ref, value: value, read: time.Now()})
+	var err error
+	if h.given, err = s.gather(ctx, srv); err != nil {
+		return nil, err
 	}
 	if len(h.given) == 0 {
 		s.keep(h)
@@ -136,6 +138,21 @@ func (s *secrets) Equip(ctx context.Context, srv sandbox.Server, l *sandbox.Laun
 		return nil, err
 	}
 	return frame, nil
+}
+
+// gather reads what a server may use. An error says what is wanting.
+func (s *secrets) gather(ctx context.Context, srv sandbox.Server) (all []given, err error) {
+	for _, g := range s.d.grantsOf(srv) {
+		ref, value, err := s.vault.Value(ctx, g.Secret)
+		if why := wanting(srv.Name, g, ref, err, time.Now()); why != nil {
+			return nil, why
+		}
+		if why := unfit(g, value); why != "" {
+			return nil, &notStarted{string(srv.Name), fmt.Sprintf("the secret %s (%s) cannot be used: %s", g.Secret, g.Where(), why), "garita secret set " + g.Secret}
+		}
+		all = append(all, given{grant: g, ref: ref, value: value, read: time.Now()})
+	}
+	return all, nil
 }
 
 // handing says whether what was read, which may have taken a while, may still be handed over, and records
@@ -173,6 +190,8 @@ func (h *holding) equip(l *sandbox.Launch) (frame []byte, err error) {
 			hosts = append(hosts, g.grant.Hosts...)
 		}
 		switch {
+		case g.grant.Arg != "":
+			l.Argv = append(slices.Clone(l.Argv), behind(g.grant.Arg, has)...)
 		case g.grant.File != "":
 			direct.Files = append(direct.Files, handoff.SecretFile{Path: g.grant.File, Content: has})
 		case g.grant.Mode == sandbox.SecretEnv:
@@ -202,13 +221,57 @@ func (h *holding) equip(l *sandbox.Launch) (frame []byte, err error) {
 	return handoff.Frame(handoff.Secret, body), nil
 }
 
+// behind is a flag and what stands behind it: a sentinel, never a value.
+func behind(flag, sentinel string) []string {
+	if strings.HasSuffix(flag, "=") {
+		return []string{flag + sentinel}
+	}
+	return []string{flag, sentinel}
+}
+
 // leastPlaceholder is how long a value must be, in bytes, to have a placeholder.
 const leastPlaceholder = 8
 
 var whyTooShort = fmt.Sprintf("a placeholder and its value need at least %d bytes to be told from other text; with mode env there is no placeholder", leastPlaceholder)
 
-func tooShort(g sandbox.SecretGrant, value store.SecretValue) bool {
-	return !g.Weaker() && len(value.Reveal()) < leastPlaceholder
+// unfit says why a value cannot be used as g says; "" when it can.
+func unfit(g sandbox.SecretGrant, value store.SecretValue) string {
+	switch {
+	case g.Mode == sandbox.SecretPlaceholder && len(value.Reveal()) < leastPlaceholder:
+		return whyTooShort
+	case g.Mode == sandbox.SecretSent && !oauth.NewSecret(value.Reveal()).FitsHeader():
+		return "it has a line break or another character that no header can hold"
+	}
+	return ""
+}
+
+// put puts the value wherever the grant says, on a request to a server at a URL.
+func (g given) put(req *http.Request) {
+	for _, p := range g.grant.Places {
+		switch {
+		case p.In == sandbox.InHeader && p.Name == "Authorization":
+			oauth.NewSecret(credentials(g.grant.Scheme, g.value.Reveal())).SetHeader(req.Header, p.Name)
+		case p.In == sandbox.InHeader:
+			oauth.NewSecret(g.value.Reveal()).SetHeader(req.Header, p.Name)
+		case p.In == sandbox.InQuery:
+			if req.URL.RawQuery != "" {
+				req.URL.RawQuery += "&"
+			}
+			req.URL.RawQuery += url.QueryEscape(p.Name) + "=" + url.QueryEscape(g.value.Reveal())
+		}
+	}
+}
+
+// credentials are what stands in the header Authorization. A value that brings a scheme along stays as it is;
+// a user and a password are encoded as Basic has them.
+func credentials(scheme, value string) string {
+	if scheme == "" || strings.Contains(value, " ") && !strings.EqualFold(scheme, "Basic") {
+		return value
+	}
+	if strings.EqualFold(scheme, "Basic") && strings.Contains(value, ":") {
+		value = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return scheme + " " + value
 }
 
 // fits says why a grant cannot be used with the value as it is; nil where that is not at hand: it shows at
@@ -218,8 +281,8 @@ func (s *secrets) fits(ctx context.Context, g sandbox.SecretGrant) error {
 	if err != nil || len(ref.Command) > 0 || g.Weaker() {
 		return nil
 	}
-	if _, value, err := s.vault.Value(ctx, g.Secret); err == nil && tooShort(g, value) {
-		return fmt.Errorf("the value of %s is too short: %s: %w", g.Secret, whyTooShort, errdefs.ErrInvalidArgument)
+	if _, value, err := s.vault.Value(ctx, g.Secret); err == nil && unfit(g, value) != "" {
+		return fmt.Errorf("the value of %s does not do: %s: %w", g.Secret, unfit(g, value), errdefs.ErrInvalidArgument)
 	}
 	return nil
 }
@@ -302,7 +365,7 @@ func (s *secrets) placeholders(id sandbox.InstanceID) (client.Authority, []clien
 	var all []client.Placeholder
 	for _, g := range h.given {
 		hosts := slices.DeleteFunc(slices.Clone(g.grant.Hosts), func(e sandbox.Endpoint) bool { return !slices.Contains(h.signed, e) })
-		if g.sentinel == "" || g.dropped || !g.grant.InForce(time.Now()) || g.ref.Expired(time.Now()) || len(hosts) == 0 || tooShort(g.grant, g.value) {
+		if g.sentinel == "" || g.dropped || !g.grant.InForce(time.Now()) || g.ref.Expired(time.Now()) || len(hosts) == 0 || unfit(g.grant, g.value) != "" {
 			continue // what the wall would refuse costs no other its network
 		}
 		all = append(all, client.Placeholder{
@@ -364,11 +427,12 @@ func (s *secrets) changed(ctx context.Context, names []string) (ended int, err e
 	s.mu.Unlock()
 	var kills sync.WaitGroup
 	for _, h := range all {
-		if !s.review(ctx, h, names) {
+		if s.review(ctx, h, names) {
+			ended++
+			kills.Go(func() { s.kill(ctx, h) })
 			continue
 		}
-		ended++
-		kills.Go(func() { s.kill(ctx, h) })
+		s.cutIdle(h)
 	}
 	err = errors.Join(s.d.ways.refresh(ctx), s.d.ways.swap(ctx)) // hosts to which secrets are sent are reached
 	kills.Wait()
@@ -392,7 +456,8 @@ func (s *secrets) review(ctx context.Context, h *holding, names []string) (end b
 	before := slices.Clone(h.given)
 	s.mu.Unlock()
 	after := slices.Clone(before)
-	stale := ""
+	stale := s.moved(h)
+	end = stale != ""
 	for i := range after {
 		g := &after[i]
 		if len(names) > 0 && !slices.Contains(names, g.grant.Secret) {
@@ -438,13 +503,16 @@ func (s *secrets) renew(ctx context.Context, h *holding, g *given, grants []sand
 		stale = "the leave to use the secret " + now.Secret + " was changed"
 	}
 	if ref.Version == g.ref.Version && !g.dropped && !g.old(time.Now()) {
-		if g.sentinel != "" {
+		if !g.grant.Weaker() {
 			g.grant = now
 		}
 		return stale, false
 	}
+	if g.grant.Mode == sandbox.SecretSent && ref.Version != g.ref.Version || g.grant.Weaker() {
+		stale = "the secret " + now.Secret + " was changed"
+	}
 	if g.grant.Weaker() {
-		return "the secret " + now.Secret + " was changed", false
+		return stale, false
 	}
 	ref, value, err := s.vault.Value(ctx, now.Secret)
 	if err != nil {
@@ -457,15 +525,15 @@ func (s *secrets) renew(ctx context.Context, h *holding, g *given, grants []sand
 
 // old says that a command is to be asked for the value anew. What a server holds itself stays as it is.
 func (g *given) old(now time.Time) bool {
-	return len(g.ref.Command) > 0 && g.sentinel != "" && !now.Before(g.read.Add(commandGood))
+	return len(g.ref.Command) > 0 && !g.grant.Weaker() && !now.Before(g.read.Add(commandGood))
 }
 
 // drop takes it away: what is a sentinel stays one, and its server may go on; who holds the value has to
-// go.
+// go, and so has a connection on which it was sent.
 func (g *given) drop(why string) (stale string, gone bool) {
 	again := g.dropped
 	g.dropped = true
-	if !g.grant.Weaker() {
+	if g.grant.Mode == sandbox.SecretPlaceholder {
 		return "", false
 	}
 	return why, !again
@@ -478,6 +546,10 @@ func covered(now, before []sandbox.Endpoint) bool {
 
 // kill ends a sandbox that must not go on.
 func (s *secrets) kill(ctx context.Context, h *holding) {
+	if h.address != "" {
+		s.cut(h)
+		return
+	}
 	s.d.log.Info("a server is ended: a secret that it holds was taken back", "server", h.server.Name)
 	if err := s.d.supervisor.Kill(ctx, h.id); err != nil {
 		s.d.log.Error("a server that holds a secret taken back could not be ended", "server", h.server.Name, "err", err)
@@ -522,7 +594,7 @@ func (s *secrets) nextEnd() (next time.Time) {
 				continue
 			}
 			next = earlier(next, earlier(g.grant.Until, g.ref.Expires))
-			if len(g.ref.Command) > 0 && g.sentinel != "" {
+			if len(g.ref.Command) > 0 && !g.grant.Weaker() {
 				next = earlier(next, g.read.Add(commandGood))
 			}
 		}
@@ -531,32 +603,63 @@ func (s *secrets) nextEnd() (next time.Time) {
 }
 
 // storeMoved stores the secrets that entries of a client's settings hold, before their servers are
-// declared. Where that cannot be done the entry stays as it is. With dry nothing is stored.
-func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *clientconfig.Plan, dry bool) error {
+// declared; stored are their names. Where that cannot be done the entry stays as it is, and nothing of it is
+// kept. With dry nothing is stored.
+func (d *Daemon) storeMoved(ctx context.Context, peer httpapi.Peer, plan *clientconfig.Plan, dry bool) (stored []string, err error) {
 	for _, e := range slices.Clone(plan.Entries) {
-		if err := d.newSecrets(ctx, e.Secrets); err != nil {
-			plan.Skip(e.Name, err.Error())
+		kept, err := d.storeEntry(ctx, peer, e, dry)
+		if err == nil {
+			stored = append(stored, kept...)
 			continue
 		}
-		for _, s := range e.Secrets {
-			if s.Value.IsZero() {
-				continue // a person gives it
-			}
-			err := d.vault.keeper.Status(ctx).Err()
-			if err == nil {
-				err = checkValue([]byte(s.Value.Reveal()))
-			}
-			if err == nil && !dry {
-				_, err = d.SetSecret(ctx, peer, api.SecretSet{Name: s.Name, Value: api.Hidden(s.Value.Reveal())})
-			}
-			if errdefs.IsPermissionDenied(err) {
-				return err
-			}
-			if err != nil {
-				plan.Skip(e.Name, fmt.Sprintf("its secret in %s cannot be kept: %v", s.Variable, err))
-				break
-			}
+		d.unstore(ctx, peer, kept)
+		if errdefs.IsPermissionDenied(err) {
+			d.unstore(ctx, peer, stored)
+			return nil, err
+		}
+		plan.Skip(e.Name, err.Error())
+	}
+	return stored, nil
+}
+
+// storeEntry stores the secrets of one entry; stored are those of them that are kept, also where one fails.
+func (d *Daemon) storeEntry(ctx context.Context, peer httpapi.Peer, e clientconfig.Entry, dry bool) (stored []string, err error) {
+	if err := d.newSecrets(ctx, e.Secrets); err != nil {
+		return nil, err
+	}
+	for _, s := range e.Secrets {
+		if s.Value.IsZero() {
+			continue // a person gives it
+		}
+		err := d.vault.keeper.Status(ctx).Err()
+		if err == nil {
+			err = checkValue([]byte(s.Value.Reveal()))
+		}
+		if err == nil && !dry {
+			_, err = d.keepSecret(ctx, peer, api.SecretSet{Name: s.Name, Value: api.Hidden(s.Value.Reveal())}, d.db.AddSecret)
+		}
+		if err != nil {
+			return stored, fmt.Errorf("its secret in %s cannot be kept: %w", s.Variable, err)
+		}
+		if dry {
+			continue
+		}
+		stored = append(stored, s.Name)
+		if len(d.granted(s.Name)) > 0 {
+			return stored, fmt.Errorf("a server was granted %s meanwhile; import again", s.Name)
 		}
 	}
-	return nil
+	return stored, nil
+}
+
+// unstore forgets what was stored for servers that are not declared after all.
+func (d *Daemon) unstore(ctx context.Context, peer httpapi.Peer, names []string) {
+	ctx = context.WithoutCancel(ctx)
+	for _, name := range names {
+		if err := d.db.ForgetSecret(ctx, approvals.Principal{UID: peer.UID}, deciderOf(peer), store.SecretRemoved, name); err != nil {
+			d.log.Error("a secret that no server is declared for stays behind", "secret", name, "err", err)
+		}
+		d.vault.forget(name)
+		_, _ = d.noteSecret(ctx, name) // what is wrong is in the log
+	}
 }

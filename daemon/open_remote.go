@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"time"
@@ -16,25 +17,38 @@ import (
 
 // reaching returns how a session reaches a server that somebody else runs. Nothing is started, and
 // no wall is around it: all its tools ask.
-func (d *Daemon) reaching(server sandbox.Server) func(context.Context) (gateway.Upstream, error) {
+func (d *Daemon) reaching(server sandbox.Server, o gateway.Options) func(context.Context) (gateway.Upstream, error) {
 	return func(ctx context.Context) (gateway.Upstream, error) {
-		client, err := remote.Client(server.Source.URL, dial.Rules{})
+		keys, err := d.secrets.reaching(ctx, server, o)
 		if err != nil {
+			return nil, err
+		}
+		e, err := d.reachElsewhere(ctx, server, keys)
+		if err != nil {
+			keys.letGo()
 			return nil, fmt.Errorf("reach %s: %w", server.Name, err)
 		}
-		login, err := d.logins.Server(oauth.Server{Name: string(server.Name), URL: server.Source.URL, Client: client})
-		if err != nil {
-			return nil, fmt.Errorf("reach %s: %w", server.Name, err)
+		if err := keys.cutBy(ctx, e.cut); err != nil {
+			return nil, errors.Join(err, e.Stop(context.WithoutCancel(ctx)))
 		}
-		conn, err := remote.Open(ctx, remote.Options{
-			Name: string(server.Name), URL: server.Source.URL, Headers: headersOf(server.Source.Headers),
-			Auth: login, Client: client, Log: d.log, Limits: remote.Limits{Message: int(d.config.Settings().Message)},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("reach %s: %w", server.Name, err)
-		}
-		return elsewhere{conn, client.CloseIdleConnections}, nil
+		return e, nil
 	}
+}
+
+func (d *Daemon) reachElsewhere(ctx context.Context, server sandbox.Server, keys *sending) (elsewhere, error) {
+	client, err := remote.Client(server.Source.URL, dial.Rules{})
+	if err != nil {
+		return elsewhere{}, err
+	}
+	login, err := d.logins.Server(oauth.Server{Name: string(server.Name), URL: server.Source.URL, Client: client})
+	if err != nil {
+		return elsewhere{}, err
+	}
+	conn, err := remote.Open(ctx, remote.Options{
+		Name: string(server.Name), URL: server.Source.URL, Headers: headersOf(server.Source.Headers), Keys: keys,
+		Auth: login, Client: client, Log: d.log, Limits: remote.Limits{Message: int(d.config.Settings().Message)},
+	})
+	return elsewhere{conn, keys, client.CloseIdleConnections}, err
 }
 
 func headersOf(declared map[string]string) (all []remote.Header) {
@@ -47,6 +61,7 @@ func headersOf(declared map[string]string) (all []remote.Header) {
 // elsewhere is a connection to a server that runs elsewhere, as the gateway uses it.
 type elsewhere struct {
 	*remote.Conn
+	keys *sending
 	idle func()
 }
 
@@ -57,7 +72,19 @@ func (elsewhere) Fail(string)                  {}
 
 func (e elsewhere) Stop(ctx context.Context) error {
 	defer e.idle()
+	defer e.keys.letGo()
 	return e.Conn.Stop(ctx)
+}
+
+// cutTime is how long a connection may take to end.
+const cutTime = 5 * time.Second
+
+// cut ends the connection at once.
+func (e elsewhere) cut(why string) {
+	ctx, cancel := context.WithTimeout(context.Background(), cutTime)
+	defer cancel()
+	_ = e.Conn.Cut(ctx, errors.New(why)) // it ends soon, if not now
+	e.idle()
 }
 
 // newLogins asks the person in their own browser. What was allowed is kept in their keyring.

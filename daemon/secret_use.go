@@ -12,6 +12,7 @@ import (
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/grants"
+	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/client"
 	"github.com/garita-dev/garita/store"
@@ -29,7 +30,7 @@ func (*notStarted) Unwrap() error { return errdefs.ErrFailedPrecondition }
 // wanting says why a secret cannot be given to a server now; nil when it can. err is what came of looking
 // for it.
 func wanting(server sandbox.ServerName, g sandbox.SecretGrant, ref store.SecretRef, err error, now time.Time) error {
-	which := fmt.Sprintf("%s (%s)", g.Secret, g.Env+g.File)
+	which := fmt.Sprintf("%s (%s)", g.Secret, g.Where())
 	set := "garita secret set " + g.Secret
 	switch {
 	case !g.InForce(now):
@@ -46,6 +47,9 @@ func wanting(server sandbox.ServerName, g sandbox.SecretGrant, ref store.SecretR
 
 // wholeReference is a value that is nothing but the place of another, as clients write it.
 var wholeReference = regexp.MustCompile(`^(?:--?[A-Za-z0-9-]+=)?(?:\$\{(?:env:|input:)?([A-Za-z_][A-Za-z0-9_.-]*)\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$\{\{ *([A-Za-z_][A-Za-z0-9_. ]*)\}\})$`)
+
+// reference is one within another text: "Bearer ${TOKEN}".
+var reference = regexp.MustCompile(`\$\{(?:env:|input:)?[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
 // unexpanded finds a reference that nobody has put a value in place of: as it is, it would look to the
 // server like one, until its first call fails.
@@ -66,6 +70,11 @@ func unexpanded(srv sandbox.Server) error {
 			return err
 		}
 	}
+	for name, value := range srv.Source.Headers {
+		if ref := reference.FindString(value); ref != "" {
+			return refuse(ref, "headers."+name)
+		}
+	}
 	for i, w := range slices.Concat(srv.Source.Command, srv.Source.Args) {
 		if err := refuse(w, fmt.Sprintf("word %d of its command", i+1)); err != nil {
 			return err
@@ -79,7 +88,7 @@ func unexpanded(srv sandbox.Server) error {
 func (s *secrets) watch(c approvals.Call) (stop func() []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[c.Instance]
+	h := s.held[holdingOf(c)]
 	if h == nil {
 		return func() []string { return nil }, nil
 	}
@@ -94,6 +103,7 @@ func (s *secrets) watch(c approvals.Call) (stop func() []string, err error) {
 	}
 	h.calls[c.ID] = one
 	return func() []string {
+		defer s.cutIdle(h)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(h.calls, c.ID)
@@ -144,7 +154,10 @@ func (s *secrets) wanted(o *way, w client.SecretWanted) {
 	ctx := s.d.running
 	s.using.Go(func() {
 		if allow && (g.grant.Ask || !s.d.observed.since(o.launch.Server).IsZero()) {
-			allow = s.ask(ctx, o, w)
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer o.untilClosed(cancel)()
+			allow = s.ask(ctx, o.wants(), w.Secret, sandbox.Endpoint{Host: w.Host, Port: w.Port})
 		}
 		if err := o.current().Leave(ctx, w.Use, allow); err != nil && ctx.Err() == nil {
 			s.d.log.Warn("the wall was not told whether a secret may be used", "server", o.launch.Server, "err", err)
@@ -165,44 +178,57 @@ func (s *secrets) givenTo(id sandbox.InstanceID, name string) (given, bool) {
 	return h.given[i], true
 }
 
+// wanter is who wants to use a secret: a sandbox, or a session with a server at a URL.
+type wanter struct {
+	session  gateway.Options
+	server   sandbox.ServerName
+	instance sandbox.InstanceID // "" for none
+}
+
+func (o *way) wants() wanter { return wanter{o.session, o.launch.Server, o.launch.ID} }
+
 // ask says whether a person permits a use, now or earlier.
-func (s *secrets) ask(ctx context.Context, o *way, w client.SecretWanted) bool {
-	host, since := sandbox.Endpoint{Host: w.Host, Port: w.Port}.String(), s.d.observed.since(o.launch.Server)
-	if slices.ContainsFunc(s.d.gate.Grants(), func(g approvals.Grant) bool {
-		return !g.Created.Before(since) && o.permits(g, w.Secret, host, time.Now())
-	}) {
+func (s *secrets) ask(ctx context.Context, who wanter, secret string, toward sandbox.Endpoint) bool {
+	if s.permitted(who, secret, toward) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, wallWait)
 	defer cancel()
-	defer o.untilClosed(cancel)()
-	d, err := s.d.gate.Ask(ctx, o.secretQuestion(w.Secret, host))
+	d, err := s.d.gate.Ask(ctx, who.secretQuestion(secret, toward.String()))
 	if err != nil && ctx.Err() == nil {
-		s.d.log.Warn("nobody could be asked about a secret", "server", o.launch.Server, "err", err)
+		s.d.log.Warn("nobody could be asked about a secret", "server", who.server, "err", err)
 	}
 	return err == nil && d.Allowed()
 }
 
-// permits says whether g is leave to use the secret toward host.
-func (o *way) permits(g approvals.Grant, secret, host string, now time.Time) bool {
-	name, toward := grants.Secret(g)
-	switch {
-	case name == "" || name != secret || toward != host, ended(g, now), g.Server != o.launch.Server, g.Principal != o.session.Principal, g.Spec != o.session.Spec:
-		return false
-	}
-	return g.Scope != approvals.ScopeSession || g.Session == o.session.ID
+// permitted says whether a person has permitted a use earlier.
+func (s *secrets) permitted(who wanter, secret string, toward sandbox.Endpoint) bool {
+	since := s.d.observed.since(who.server)
+	return slices.ContainsFunc(s.d.gate.Grants(), func(g approvals.Grant) bool {
+		return !g.Created.Before(since) && who.permits(g, secret, toward.String(), time.Now())
+	})
 }
 
-func (o *way) secretQuestion(secret, host string) approvals.Question {
+// permits says whether g is leave to use the secret toward host.
+func (w wanter) permits(g approvals.Grant, secret, host string, now time.Time) bool {
+	name, toward := grants.Secret(g)
+	switch {
+	case name == "" || name != secret || toward != host, ended(g, now), g.Server != w.server, g.Principal != w.session.Principal, g.Spec != w.session.Spec:
+		return false
+	}
+	return g.Scope != approvals.ScopeSession || g.Session == w.session.ID
+}
+
+func (w wanter) secretQuestion(secret, host string) approvals.Question {
 	return approvals.Question{
 		About: approvals.Call{
-			Session: o.session.ID, Principal: o.session.Principal, Server: o.launch.Server, Spec: o.session.Spec, Instance: o.launch.ID,
+			Session: w.session.ID, Principal: w.session.Principal, Server: w.server, Spec: w.session.Spec, Instance: w.instance,
 			Class: approvals.Write, Sentence: fmt.Sprintf("use the secret %s toward %s", secret, host), At: time.Now().UTC(),
 		},
 		Subject: approvals.Subject{Secret: &approvals.SecretUse{Secret: secret, Hosts: []string{host}}},
 		Why: approvals.Decision{
 			Effect: approvals.Ask, Class: approvals.Write, Rule: "ask: true of the secret " + secret,
-			Reason: fmt.Sprintf("%s wants to send the secret %s to %s, and servers.yaml says that each use is asked about.", o.launch.Server, secret, host),
+			Reason: fmt.Sprintf("%s wants to send the secret %s to %s, and servers.yaml says that each use is asked about.", w.server, secret, host),
 		},
 	}
 }
@@ -267,6 +293,10 @@ func (s *secrets) renewSandbox(id approvals.SessionID) error {
 	case busy > 0:
 		return fmt.Errorf("%s, and the server is started anew once its calls under way have ended; call it again then: %w", why, errdefs.ErrUnavailable)
 	}
+	if old.address != "" {
+		s.cut(old)
+		return nil
+	}
 	ctx := context.WithoutCancel(s.d.running)
 	s.d.log.Info("a server is started anew", "server", old.server.Name, "why", why)
 	if session := s.d.live.of(id); session != nil {
@@ -286,7 +316,7 @@ func (s *secrets) settle(ctx context.Context, id sandbox.InstanceID) error {
 	s.review(context.WithoutCancel(ctx), h, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.ContainsFunc(h.given, func(g given) bool { return g.dropped && g.grant.Weaker() }) {
+	if slices.ContainsFunc(h.given, func(g given) bool { return g.dropped && g.grant.Mode != sandbox.SecretPlaceholder }) {
 		return fmt.Errorf("start %s: %w: %w", h.server.Name, errGone, errdefs.ErrUnavailable)
 	}
 	return nil

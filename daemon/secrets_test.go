@@ -502,10 +502,10 @@ func TestLeaveToUseASecret(t *testing.T) {
 		Scope: approvals.ScopeAlways, Principal: who, Server: "web", Spec: "sha256:1",
 		Arguments: []approvals.Argument{{Path: "/secret", Equals: `"token"`}, {Path: "/host", Equals: `"api.example.com:443"`}},
 	}
-	if !o.permits(good, "token", "api.example.com:443", now) {
+	if !o.wants().permits(good, "token", "api.example.com:443", now) {
 		t.Fatal("it permits nothing")
 	}
-	if o.permits(good, "other", "api.example.com:443", now) || o.permits(good, "token", "other.example.com:443", now) {
+	if o.wants().permits(good, "other", "api.example.com:443", now) || o.wants().permits(good, "token", "other.example.com:443", now) {
 		t.Error("it permits another secret, or another host")
 	}
 	for name, change := range map[string]func(*approvals.Grant){
@@ -519,7 +519,7 @@ func TestLeaveToUseASecret(t *testing.T) {
 	} {
 		g := good
 		change(&g)
-		if o.permits(g, "token", "api.example.com:443", now) {
+		if o.wants().permits(g, "token", "api.example.com:443", now) {
 			t.Errorf("%s: it is permitted", name)
 		}
 	}

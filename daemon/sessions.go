@@ -149,7 +149,7 @@ func (d *Daemon) sessionOf(ctx context.Context, v visit) (gateway.Options, error
 	o.Admit = d.secrets.admit(o.ID, o.Admit)
 	o.Open = d.opening(v, o, last)
 	if v.server.Source.External() {
-		o.Open = d.reaching(v.server)
+		o.Open = d.reaching(v.server, o)
 	}
 	return o, nil
 }

@@ -486,14 +486,14 @@ func TestARotationEndsAllUseAndTellsIt(t *testing.T) {
 	if uses, err := h.client.SecretUses(ctx, "search.key", time.Time{}); err != nil || len(uses) != 2 {
 		t.Errorf("%+v, %v", uses, err)
 	}
-	r, err := h.client.RotateSecret(ctx, "search.key", time.Now().Add(-time.Hour))
+	r, err := h.client.RotateSecret(ctx, "search.key", time.Now().Add(-time.Hour), false)
 	if err != nil || len(r.Uses) != 1 || r.Uses[0].Host != "api.example.com:443" || !cmp.Equal(r.Revoked, []string{"search"}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, _, err := h.vault.Value(ctx, "search.key"); !errors.Is(err, errdefs.ErrNotFound) || !strings.Contains(err.Error(), "garita secret set search.key") {
 		t.Errorf("rotated: %v", err)
 	}
-	if _, err := h.client.RotateSecret(ctx, "search.key", time.Time{}); problemCode(err) != "not_found" {
+	if _, err := h.client.RotateSecret(ctx, "search.key", time.Time{}, false); problemCode(err) != "not_found" {
 		t.Errorf("twice: %v", err)
 	}
 	if s := h.set("search.key", "v2-of-the-key"); s.Version != 2 || len(s.Grants) != 1 {
@@ -560,7 +560,7 @@ func TestTheAgentChangesNothingAboutSecrets(t *testing.T) {
 			return err
 		},
 		"revoke": func() error { _, err := h.RevokeSecret(ctx, agent, "search.key", "search"); return err },
-		"rotate": func() error { _, err := h.RotateSecret(ctx, agent, "search.key", time.Time{}); return err },
+		"rotate": func() error { _, err := h.RotateSecret(ctx, agent, "search.key", time.Time{}, false); return err },
 		"unlock": func() error { _, err := h.OpenKeeper(ctx, agent, api.KeeperOpen{Passphrase: "x"}); return err },
 		"create": func() error {
 			_, err := h.OpenKeeper(ctx, agent, api.KeeperOpen{Create: true, Passphrase: "long enough"})

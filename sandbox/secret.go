@@ -33,6 +33,9 @@ type SecretGrant struct {
 	// placeholder, neither in SecretSent.
 	Env  string `json:"env,omitempty"`
 	File string `json:"file,omitempty"`
+	// Arg is the flag behind which the server finds the sentinel among its arguments, in place of Env and File and
+	// with a placeholder only: no value is ever an argument. One that ends in "=" has it in the same word.
+	Arg string `json:"arg,omitempty"`
 	// Places are where in a request the value may be put, and Hosts to whom; only with a placeholder and in
 	// SecretSent, and then at least one each. In SecretSent it is put into each of them, and Hosts is where the
 	// server is.
@@ -91,10 +94,10 @@ func (g SecretGrant) SendsTo(host string, port uint16) bool {
 // Weaker says that the server holds the value itself.
 func (g SecretGrant) Weaker() bool { return g.Mode != SecretPlaceholder && g.Mode != SecretSent }
 
-// Where says where the secret is found: the variable or file, or where in requests it is put.
+// Where says where the secret is found: the variable, file or flag, or where in requests it is put.
 func (g SecretGrant) Where() string {
 	if g.Mode != SecretSent {
-		return g.Env + g.File
+		return g.Env + g.File + strings.TrimSuffix(g.Arg, "=")
 	}
 	var all []string
 	for _, p := range g.Places {

@@ -43,14 +43,18 @@ type Secret struct {
 // SecretGrant is leave for a server to use a secret.
 type SecretGrant struct {
 	Server string        `json:"server"`
-	Mode   string        `json:"mode"` // placeholder | env | file
+	Mode   string        `json:"mode"` // placeholder | env | file; sent to a server at a url, which has neither Env nor File
 	Env    string        `json:"env,omitempty"`
 	File   string        `json:"file,omitempty"`
+	Arg    string        `json:"arg,omitempty"` // the flag behind which the server finds a placeholder, in place of Env and File
 	Places []SecretPlace `json:"places"`
-	Hosts  []string      `json:"hosts"` // with their ports
-	Tools  []string      `json:"tools"` // patterns; none means any
-	Until  *time.Time    `json:"until,omitempty"`
-	Ask    bool          `json:"ask"`
+	// Scheme stands before the value in the header Authorization of a server at a url: Bearer where none is set,
+	// "none" for nothing.
+	Scheme string     `json:"scheme,omitempty"`
+	Hosts  []string   `json:"hosts"` // with their ports
+	Tools  []string   `json:"tools"` // patterns; none means any
+	Until  *time.Time `json:"until,omitempty"`
+	Ask    bool       `json:"ask"`
 	// The three below are told, not set.
 	Weaker  bool   `json:"weaker" required:"false"`   // the server holds the value itself
 	InForce bool   `json:"in_force" required:"false"` // false once Until has passed
@@ -136,6 +140,13 @@ func (c *Client) GrantSecret(ctx context.Context, name string, g SecretGrant) (S
 	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/grants", nil, g, &out)
 }
 
+// ProposeGrant completes a grant by what is known of its server: the variable, the hosts, the places. Nothing is
+// granted. A Problem says what is missing where that is not known.
+func (c *Client) ProposeGrant(ctx context.Context, name string, g SecretGrant) (SecretGrant, error) {
+	var out SecretGrant
+	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/grants/proposal", nil, g, &out)
+}
+
 // RevokeSecret takes one from a server at once.
 func (c *Client) RevokeSecret(ctx context.Context, name, server string) (Secret, error) {
 	var out Secret
@@ -147,10 +158,15 @@ func (c *Client) SecretUses(ctx context.Context, name string, since time.Time) (
 	return get[[]SecretUsed](ctx, c, secretPath(name)+"/uses", url.Values{"since": {since.UTC().Format(time.RFC3339)}})
 }
 
-// RotateSecret takes one from every server at once, and tells every use since a time.
-func (c *Client) RotateSecret(ctx context.Context, name string, since time.Time) (SecretRotation, error) {
+// RotateSecret takes one from every server at once, and tells every use since a time. With forget the grants
+// are gone for good, else they come to life with the next value.
+func (c *Client) RotateSecret(ctx context.Context, name string, since time.Time, forget bool) (SecretRotation, error) {
 	var out SecretRotation
-	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/rotate", url.Values{"since": {since.UTC().Format(time.RFC3339)}}, struct{}{}, &out)
+	query := url.Values{"since": {since.UTC().Format(time.RFC3339)}}
+	if forget {
+		query.Set("forget_grants", "true")
+	}
+	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/rotate", query, struct{}{}, &out)
 }
 
 // OpenKeeper unlocks or makes the file that holds the key.

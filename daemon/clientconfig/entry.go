@@ -18,14 +18,19 @@ type entry struct {
 	cwd       string
 	envFile   string
 	remote    bool // it has an address instead of a command
-	off       bool // disabled in the client
+	address   string
+	headers   []variable // sent to the address
+	off       bool       // disabled in the client
 	tools     []string
 	approved  int      // tools the client would call without asking; -1 for all
 	ignored   []string // settings that are not carried over and that a person may miss
 	malformed string   // why it cannot be understood
 }
 
-type variable struct{ name, value string }
+type variable struct {
+	name, value string
+	fromFile    bool // it is in a file of variables, where secrets are kept
+}
 
 // command is the whole command line, program first; nil when there is none.
 func (e *entry) command() []string { return slices.Concat(e.program, e.args) }
@@ -74,8 +79,14 @@ func (e *entry) take(key string, v hujson.Value) string {
 		return e.takeEnv(v)
 	case "cwd":
 		e.cwd = text(v)
-	case "envFile":
+	case "envFile", "env_file":
 		e.envFile = text(v)
+	case "headers":
+		return e.takeHeaders(v)
+	case "requestInit":
+		if obj, ok := v.Value.(*hujson.Object); ok && member(obj, "headers") != nil {
+			return e.takeHeaders(*member(obj, "headers"))
+		}
 	case "type", "transport":
 		return e.takeType(v)
 	case "disabled":
@@ -110,6 +121,9 @@ func (e *entry) takeOther(key string, v hujson.Value) string {
 	default:
 		if slices.Contains(addresses, key) {
 			e.remote = true
+			if e.address == "" {
+				e.address = text(v)
+			}
 			return ""
 		}
 		return nearMiss(key)
@@ -166,38 +180,52 @@ func (e *entry) takeArgs(v hujson.Value) string {
 	return ""
 }
 
-func (e *entry) takeEnv(v hujson.Value) string {
+func (e *entry) takeEnv(v hujson.Value) (why string) {
+	e.env, why = variablesOf(v, "env", e.env)
+	return why
+}
+
+func (e *entry) takeHeaders(v hujson.Value) (why string) {
+	e.headers, why = variablesOf(v, "headers", e.headers)
+	return why
+}
+
+// variablesOf reads an object of strings, after those that were read before.
+func variablesOf(v hujson.Value, what string, before []variable) (all []variable, why string) {
 	if v.Value.Kind() == 'n' {
-		return ""
+		return before, ""
 	}
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return "env is not an object"
+		return before, what + " is not an object"
 	}
+	all = before
 	seen := map[string]bool{}
 	for _, m := range obj.Members {
 		name := text(m.Name)
 		if seen[name] {
-			return fmt.Sprintf("env names %s twice", show(name))
+			return all, fmt.Sprintf("%s names %s twice", what, show(name))
 		}
 		seen[name] = true
 		lit, ok := m.Value.Value.(hujson.Literal)
 		if !ok {
-			return fmt.Sprintf("env: %s is not a string", show(name))
+			return all, fmt.Sprintf("%s: %s is not a string", what, show(name))
 		}
 		if value, isString := stringOf(m.Value); isString {
-			e.env = append(e.env, variable{name, value})
+			all = append(all, variable{name: name, value: value})
 		} else if lit.Kind() != 'n' {
-			e.env = append(e.env, variable{name, string(lit)})
+			all = append(all, variable{name: name, value: string(lit)})
 		}
 	}
-	return ""
+	return all, ""
 }
 
 func (e *entry) takeType(v hujson.Value) string {
 	switch t := text(v); t {
 	case "", "stdio", "local", "custom":
-	case "http", "sse", "ws", "websocket", "remote", "streamable-http", "streamableHttp", "streamable_http":
+	case "ws", "websocket":
+		return "it is spoken to over WebSocket, which MCP does not know"
+	case "http", "sse", "remote", "streamable-http", "streamableHttp", "streamable_http":
 		e.remote = true
 	default:
 		return fmt.Sprintf("type %s is not known", show(t))

@@ -32,7 +32,7 @@ type Importer struct {
 // NewImporter keeps its backups in p's backup directory.
 func NewImporter(p config.Paths) *Importer {
 	return &Importer{
-		host:    Host{Home: p.Home, Guard: p.Guard(), Look: look},
+		host:    Host{Home: p.Home, Guard: p.Guard(), Look: look, Read: readEnvFile},
 		backups: p.BackupDir(), env: os.Getenv,
 	}
 }

@@ -22,7 +22,7 @@ type bench struct {
 	file string
 }
 
-const twoServers = "{\r\n\t// mine\r\n\t\"mcpServers\": {\r\n\t\t\"files\": {\r\n\t\t\t\"command\": \"npx\", \"args\": [\"-y\", \"@scope/fs\"],\r\n\t\t\t\"env\": {\"LOG\": \"debug\"}\r\n\t\t},\r\n\t\t\"far\": {\"url\": \"https://x\"},\r\n\t\t\"mem\": {\"command\":\"npx\",\"args\":[\"mem\"]},\r\n\t},\r\n}"
+const twoServers = "{\r\n\t// mine\r\n\t\"mcpServers\": {\r\n\t\t\"files\": {\r\n\t\t\t\"command\": \"npx\", \"args\": [\"-y\", \"@scope/fs\"],\r\n\t\t\t\"env\": {\"LOG\": \"debug\"}\r\n\t\t},\r\n\t\t\"far\": {\"command\": \"docker\", \"args\": [\"run\", \"x\"]},\r\n\t\t\"mem\": {\"command\":\"npx\",\"args\":[\"mem\"]},\r\n\t},\r\n}"
 
 func newBench(t *testing.T, text string) *bench {
 	t.Helper()

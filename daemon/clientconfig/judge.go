@@ -25,6 +25,8 @@ type draft struct {
 	e        entry
 	command  []string
 	env      map[string]string
+	url      string            // of a server elsewhere, instead of a command
+	headers  map[string]string // sent there
 	folders  []string
 	mounts   []sandbox.Mount
 	moved    []Secret
@@ -41,9 +43,14 @@ func (j judge) entry(e entry, name sandbox.ServerName) Entry {
 		return out
 	}
 	d := &draft{j: j, e: e}
-	for _, step := range []func() string{
-		d.understood, func() string { return d.move(name) }, d.variables, d.secrets, d.dropEnv, d.starts, d.paths,
-	} {
+	steps := []func() string{
+		d.understood, d.fileOfVariables, func() string { return d.move(name) }, d.variables, func() string { return d.arguments(name) }, d.dropEnv, d.starts, d.paths,
+	}
+	if d.bridged(); d.e.remote && len(d.e.program) == 0 {
+		out.Command = blanked([]string{d.e.address})
+		steps = []func() string{d.understood, d.reachable, func() string { return d.sent(name) }}
+	}
+	for _, step := range steps {
 		if why := step(); why != "" {
 			out.Skipped, out.Warnings = why, d.warnings
 			return out
@@ -53,6 +60,9 @@ func (j judge) entry(e entry, name sandbox.ServerName) Entry {
 	out.Secrets = d.moved
 	out.Server, out.Grants, out.Warnings = d.server(name), d.grants(), d.warnings
 	out.Command = blanked(d.command)
+	if d.url != "" {
+		out.Command = []string{d.url}
+	}
 	return out
 }
 
@@ -80,11 +90,9 @@ func (d *draft) understood() string {
 	case d.e.off:
 		return "it is switched off in the client"
 	case d.e.remote && len(d.e.program) == 0:
-		return "it is at an address, not a program; such servers come with a later version"
+		return ""
 	case len(d.e.program) == 0 || d.e.program[0] == "":
 		return "it has no command"
-	case d.e.envFile != "":
-		return "its variables are in a file (envFile), which is where secrets are kept; they come with a later version"
 	}
 	d.command = d.e.command()
 	for _, w := range d.command {
@@ -111,20 +119,12 @@ func (d *draft) variables() string {
 		}
 		value, m := d.j.scope.expand(v.value)
 		missing = append(missing, m...)
-		kept = append(kept, variable{v.name, value})
+		v.value = value
+		kept = append(kept, v)
 	}
 	d.e.env = kept
 	if len(missing) > 0 {
 		return fmt.Sprintf("it needs a value for %s; values that are asked for come with a later version", show(strings.Join(slices.Compact(missing), ", ")))
-	}
-	return ""
-}
-
-// secrets gives up where a secret would have to be kept in the settings: command lines and logs are no
-// place for one, and a server is not told of another.
-func (d *draft) secrets() string {
-	if slices.Contains(secretArgs(d.command), true) {
-		return "its command line holds a secret, which other programs can read there; if the server also takes it from a variable, put it there and import again"
 	}
 	return ""
 }
@@ -179,7 +179,13 @@ func programName(command string) string {
 
 func (d *draft) server(name sandbox.ServerName) sandbox.Server {
 	s := sandbox.Server{Name: name, Source: sandbox.Source{Command: d.command}}
+	if d.url != "" {
+		s.Source = sandbox.Source{URL: d.url, Headers: d.headers}
+	}
 	s.Spec = sandbox.Spec{Workspace: sandbox.Snapshot, Folders: d.folders, Mounts: d.mounts, Env: d.env, Network: sandbox.Unsaid(), Secrets: d.granted}
+	if d.url != "" {
+		s.Spec = sandbox.Spec{Workspace: sandbox.None, Secrets: d.granted}
+	}
 	if len(d.e.tools) > 0 && !slices.Contains(d.e.tools, "*") {
 		for _, t := range d.e.tools {
 			s.Spec.Tools.Allow = append(s.Spec.Tools.Allow, escapePattern(t))
@@ -210,7 +216,11 @@ func (d *draft) grants() []string {
 		slices.Sort(names)
 		out = append(out, "variables: "+strings.Join(names, ", "))
 	}
-	if secrets := d.grantWords(); len(secrets) > 0 {
+	secrets := d.grantWords()
+	switch {
+	case d.url != "":
+		return append(append(out, secrets...), "it runs elsewhere, where no wall is around it: all its tools ask")
+	case len(secrets) > 0:
 		return append(append(out, secrets...), "no other host before you are asked, no other secret")
 	}
 	return append(out, "no host before you are asked, no secret")

@@ -21,11 +21,14 @@ type Secret struct {
 	Name     string // what it is called here
 	Variable string
 	Value    store.SecretValue // zero where the entry only refers to it: a person has to give it
+	Usual    string            // what it would be called if that name were free
 }
 
 // usual is what is known of the secrets in some variables.
 type usual struct {
+	Profile   string   `json:"profile"`
 	Variables []string `json:"variables"`
+	Prefixes  []string `json:"prefixes"`
 	Hosts     []string `json:"hosts"`
 	Headers   []string `json:"headers"`
 	Query     []string `json:"query"`
@@ -41,12 +44,17 @@ var usuals = sync.OnceValues(func() (all []usual, err error) {
 
 // usually is what is known of a variable of e; ok is false where that is nothing.
 func (e *entry) usually(name string) (usual, bool) {
+	return usually(name, func(v string) bool { return slices.ContainsFunc(e.env, func(o variable) bool { return o.name == v }) })
+}
+
+// usually is what is known of a variable beside those that are set; ok is false where that is nothing.
+func usually(name string, set func(variable string) bool) (usual, bool) {
 	all, err := usuals()
 	if err != nil { // a test reads them
 		return usual{}, false
 	}
 	i := slices.IndexFunc(all, func(u usual) bool { return slices.Contains(u.Variables, name) })
-	if i < 0 || slices.ContainsFunc(e.env, func(v variable) bool { return slices.Contains(all[i].Unless, v.name) }) {
+	if i < 0 || slices.ContainsFunc(all[i].Unless, set) {
 		return usual{}, false
 	}
 	return all[i], true
@@ -58,7 +66,12 @@ func (e *entry) grant(secret, name string) sandbox.SecretGrant {
 	if !known {
 		return sandbox.SecretGrant{Secret: secret, Mode: sandbox.SecretEnv, Env: name}
 	}
-	g := sandbox.SecretGrant{Secret: secret, Mode: sandbox.SecretPlaceholder, Env: name}
+	return u.grant(secret, name)
+}
+
+// grant is leave to use a secret as it usually is.
+func (u usual) grant(secret, variable string) sandbox.SecretGrant {
+	g := sandbox.SecretGrant{Secret: secret, Mode: sandbox.SecretPlaceholder, Env: variable}
 	for _, host := range u.Hosts {
 		g.Hosts = append(g.Hosts, sandbox.Endpoint{Host: host, Port: sandbox.DefaultPort})
 	}
@@ -95,17 +108,29 @@ func secretNameFor(server sandbox.ServerName, variable string) string {
 // secret. That is never one that is there: a settings file would else reach for another server's secret by
 // its name, or replace it.
 func (d *draft) grantOf(server sandbox.ServerName, variable string) sandbox.SecretGrant {
-	i := slices.IndexFunc(d.j.declared, func(g sandbox.SecretGrant) bool { return g.Env == variable })
-	if i >= 0 {
-		return d.j.declared[i]
+	if g, ok := d.hasAlready(variable); ok {
+		return g
 	}
-	first := secretNameFor(server, variable)
+	return d.e.grant(d.free(secretNameFor(server, variable)), variable)
+}
+
+// hasAlready is what the server is declared with for what is found there.
+func (d *draft) hasAlready(where string) (sandbox.SecretGrant, bool) {
+	i := slices.IndexFunc(d.j.declared, func(g sandbox.SecretGrant) bool { return g.Where() == where })
+	if i < 0 {
+		return sandbox.SecretGrant{}, false
+	}
+	return d.j.declared[i], true
+}
+
+// free is a name that no other secret has.
+func (d *draft) free(first string) string {
 	name := first
 	for n := 2; d.taken(name); n++ {
 		suffix := fmt.Sprintf("-%d", n)
 		name = first[:min(len(first), 64-len(suffix))] + suffix
 	}
-	return d.e.grant(name, variable)
+	return name
 }
 
 func (d *draft) taken(name string) bool {
@@ -122,7 +147,7 @@ func (d *draft) move(name sandbox.ServerName) string {
 			continue
 		}
 		g := d.grantOf(name, v.name)
-		s := Secret{Name: g.Secret, Variable: v.name}
+		s := Secret{Name: g.Secret, Variable: v.name, Usual: secretNameFor(name, v.name)}
 		if value, missing := d.j.scope.expand(v.value); len(missing) == 0 {
 			s.Value = store.NewSecretValue([]byte(value))
 		}
@@ -130,8 +155,13 @@ func (d *draft) move(name sandbox.ServerName) string {
 		d.granted = append(d.granted, g)
 	}
 	d.e.env = left
+	return d.declarable()
+}
+
+// declarable says why the grants could not be declared.
+func (d *draft) declarable() string {
 	slices.SortFunc(d.granted, func(a, b sandbox.SecretGrant) int { return cmp.Compare(a.Secret, b.Secret) })
-	if err := checkGrants(sandbox.Server{Spec: sandbox.Spec{Secrets: d.granted}}); err != nil {
+	if err := checkGrants(sandbox.Server{Source: sandbox.Source{URL: d.url, Headers: d.headers}, Spec: sandbox.Spec{Secrets: d.granted}}); err != nil {
 		return fmt.Sprintf("its secrets cannot be declared: %v", err)
 	}
 	return ""
@@ -146,7 +176,7 @@ func (j judge) movable(v variable) bool {
 	if len(missing) > 0 {
 		return secretName(v.name) || strings.Contains(v.value, "${input:")
 	}
-	return !harmless.MatchString(value) && (secretName(v.name) || secretValue(value))
+	return !harmless.MatchString(value) && (v.fromFile && !plainText(value) || secretName(v.name) || secretValue(value))
 }
 
 // saySecrets tells what becomes of the secrets of an entry that is not declared yet.
@@ -158,7 +188,7 @@ func (e *Entry) saySecrets() {
 		} else {
 			warn("the value of %s becomes the secret %s, sealed; the client's own file holds it until its entry is repointed, and so does the backup until you delete it", s.Variable, s.Name)
 		}
-		if usual := secretNameFor(e.Server.Name, s.Variable); usual != s.Name {
+		if usual := s.Usual; usual != "" && usual != s.Name {
 			warn("the name %s is taken by another secret, which stays as it is and is not given to this server", usual)
 		}
 		if slices.ContainsFunc(e.Server.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Secret == s.Name && g.Weaker() }) {
@@ -171,6 +201,10 @@ func (e *Entry) saySecrets() {
 func (d *draft) grantWords() []string {
 	var words []string
 	for _, g := range d.granted {
+		if g.Mode == sandbox.SecretSent {
+			words = append(words, fmt.Sprintf("the secret %s, sent to %s by Garita, in the %s", g.Secret, g.Hosts[0], g.Where()))
+			continue
+		}
 		if g.Weaker() {
 			words = append(words, fmt.Sprintf("the secret %s itself, in %s", g.Secret, g.Env))
 			continue
@@ -197,7 +231,7 @@ func (p *Plan) Skip(name, why string) {
 func (e *Entry) keep(declared sandbox.Server) {
 	e.Server, e.Kept = declared, true
 	for _, s := range e.Secrets {
-		if !slices.ContainsFunc(declared.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Env == s.Variable }) {
+		if !slices.ContainsFunc(declared.Spec.Secrets, func(g sandbox.SecretGrant) bool { return g.Where() == s.Variable }) {
 			e.Warnings = append(e.Warnings, fmt.Sprintf("its secret %s is not taken over, for the server is declared without it: garita secret set %s, then garita secret grant %s %s", s.Variable, s.Name, s.Name, declared.Name))
 		}
 	}

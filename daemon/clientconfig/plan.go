@@ -73,6 +73,8 @@ type Host struct {
 	Home  string
 	Guard config.Guard
 	Look  func(path string) Seen
+	// Read is a file's content, of maxEnvFile bytes at most. nil: no file can be read.
+	Read func(path string) ([]byte, error)
 }
 
 // Known is what was there before a plan, and stays as it is.
@@ -181,10 +183,10 @@ func place(e Entry, existing []sandbox.Server) (free sandbox.ServerName, declare
 		if i < 0 {
 			return name, nil
 		}
-		if slices.Equal(existing[i].Source.Command, e.Server.Source.Command) {
+		if slices.Equal(existing[i].Source.Command, e.Server.Source.Command) && existing[i].Source.URL == e.Server.Source.URL {
 			return name, &existing[i]
 		}
-		name = sandbox.ServerName(string(name) + "-" + short(fmt.Sprint(e.Name, e.Server.Source.Command)))
+		name = sandbox.ServerName(string(name) + "-" + short(fmt.Sprint(e.Name, e.Server.Source.Command)+e.Server.Source.URL))
 	}
 }
 

@@ -81,6 +81,15 @@ var ourHeaders = []string{
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
 }
 
+// CheckURL says why no server can be declared at that address; nil when one can.
+func CheckURL(s string) error { return checkURL(s) }
+
+// CheckHeader says why no server at a url can be declared with that header, by its canonical name.
+func CheckHeader(name, value string) error { return checkHeader(name, value) }
+
+// CarriesCredential says whether a header is one in which credentials are sent.
+func CarriesCredential(header string) bool { return secretHeader.MatchString(header) }
+
 // secretHeader is what credentials are sent in.
 var secretHeader = regexp.MustCompile(`(?i)auth|cookie|token|secret|passw|credential|api-?key|access-?key`)
 

@@ -18,6 +18,7 @@ type declaredSecret struct {
 	Name   string   `yaml:"name"`
 	Env    string   `yaml:"env,omitempty"`
 	File   string   `yaml:"file,omitempty"`
+	Arg    string   `yaml:"arg,omitempty"`  // the flag behind which the sentinel stands
 	Mode   string   `yaml:"mode,omitempty"` // placeholder where none is given
 	Header names    `yaml:"header,omitempty"`
 	Query  names    `yaml:"query,omitempty"`
@@ -86,8 +87,9 @@ func checkBeside(g sandbox.SecretGrant, others []sandbox.SecretGrant, env, heade
 			return fmt.Errorf("it is granted twice")
 		case g.Mode == sandbox.SecretSent && samePlace(o.Places, g.Places) != "":
 			return fmt.Errorf("%s is put into the %s already", o.Secret, samePlace(o.Places, g.Places))
-		case g.Env != "" && o.Env == g.Env, g.File != "" && (o.File == g.File || below(o.File, g.File) || below(g.File, o.File)):
-			return fmt.Errorf("%s is at %s already", o.Secret, g.Env+g.File)
+		case g.Env != "" && o.Env == g.Env, g.File != "" && (o.File == g.File || below(o.File, g.File) || below(g.File, o.File)),
+			g.Arg != "" && strings.TrimSuffix(o.Arg, "=") == strings.TrimSuffix(g.Arg, "="):
+			return fmt.Errorf("%s is at %s already", o.Secret, g.Where())
 		}
 	}
 	return nil
@@ -123,7 +125,12 @@ func (s declaredSecret) lower(network sandbox.Allowlist) (g sandbox.SecretGrant,
 	if g.Mode, err = parseSecretMode(s.Mode); err != nil {
 		return g, err
 	}
-	if g.Env, g.File, err = s.where(g.Mode); err != nil {
+	if s.Arg != "" {
+		g.Arg, err = s.Arg, s.checkArg(g.Mode)
+	} else {
+		g.Env, g.File, err = s.where(g.Mode)
+	}
+	if err != nil {
 		return g, err
 	}
 	if g.Until, err = parseUntil(s.Until); err != nil {
@@ -178,7 +185,7 @@ func (s declaredSecret) refuseHeld(mode sandbox.SecretMode) error {
 func (s declaredSecret) where(mode sandbox.SecretMode) (env, file string, err error) {
 	switch {
 	case (s.Env == "") == (s.File == ""):
-		return "", "", fmt.Errorf("want exactly one of env and file, in which the server finds it")
+		return "", "", fmt.Errorf("want exactly one of env, file and arg, in which the server finds it")
 	case mode == sandbox.SecretEnv && s.Env == "", mode == sandbox.SecretFile && s.File == "":
 		return "", "", fmt.Errorf("mode %s goes with %s", mode, mode)
 	case s.Env != "":
@@ -189,6 +196,21 @@ func (s declaredSecret) where(mode sandbox.SecretMode) (env, file string, err er
 		return "", "", fmt.Errorf("file: want a path below %s, such as %s/token", sandbox.SecretsDir, sandbox.SecretsDir)
 	}
 	return "", file, nil
+}
+
+var flagName = regexp.MustCompile(`^--?[A-Za-z][A-Za-z0-9_-]{0,63}=?$`)
+
+// checkArg refuses a value among arguments, where every program can read it.
+func (s declaredSecret) checkArg(mode sandbox.SecretMode) error {
+	switch {
+	case s.Env+s.File != "":
+		return fmt.Errorf("want exactly one of env, file and arg, in which the server finds it")
+	case mode != sandbox.SecretPlaceholder:
+		return fmt.Errorf("arg goes with a placeholder only: no value is an argument, which other programs can read")
+	case !flagName.MatchString(s.Arg):
+		return fmt.Errorf("arg: want a flag, such as --api-key, or --api-key= where both are one word")
+	}
+	return nil
 }
 
 // maxSecretPath bounds the path of a secret's file, in bytes.
@@ -314,7 +336,7 @@ func parseUntil(s string) (time.Time, error) {
 func declareSecrets(grants []sandbox.SecretGrant) []declaredSecret {
 	var out []declaredSecret
 	for _, g := range grants {
-		d := declaredSecret{Name: g.Secret, Env: g.Env, File: g.File, Hosts: ruleTexts(g.Hosts), Ask: g.Ask}
+		d := declaredSecret{Name: g.Secret, Env: g.Env, File: g.File, Arg: g.Arg, Hosts: ruleTexts(g.Hosts), Ask: g.Ask}
 		switch g.Mode {
 		case sandbox.SecretPlaceholder:
 		case sandbox.SecretSent:
@@ -360,6 +382,7 @@ func (w *writer) secrets(all []declaredSecret) {
 		inner := writer{indent: w.indent + "    "}
 		inner.text("env", s.Env)
 		inner.text("file", s.File)
+		inner.text("arg", s.Arg)
 		inner.text("mode", s.Mode)
 		inner.names("header", s.Header)
 		inner.names("query", s.Query)

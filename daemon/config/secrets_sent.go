@@ -37,7 +37,7 @@ func (s declaredSecret) sent(address string) (g sandbox.SecretGrant, err error) 
 	if err != nil || u.Host == "" {
 		return g, fmt.Errorf("its url is not one")
 	}
-	g.Hosts = []sandbox.Endpoint{originOf(u)}
+	g.Hosts = []sandbox.Endpoint{Origin(u)}
 	if err := checkSent(g.Places, u); err != nil {
 		return g, err
 	}
@@ -60,6 +60,7 @@ func (s declaredSecret) refuseInside() error {
 	}{
 		{"env", s.Env != ""},
 		{"file", s.File != ""},
+		{"arg", s.Arg != ""},
 		{"mode", s.Mode != "" && s.Mode != string(sandbox.SecretSent)},
 		{"body", len(s.Body) > 0},
 		{"hosts", len(s.Hosts) > 0},
@@ -105,7 +106,7 @@ func (s declaredSecret) scheme(places []sandbox.SecretPlace) (string, error) {
 // declareScheme is how a grant's scheme is written; "" where it goes without saying.
 func declareScheme(g sandbox.SecretGrant) string {
 	switch {
-	case !slices.Contains(g.Places, usualPlace), g.Scheme == usualScheme:
+	case len(g.Places) > 0 && !slices.Contains(g.Places, usualPlace), g.Scheme == usualScheme:
 		return ""
 	case g.Scheme == "":
 		return noScheme
@@ -113,8 +114,17 @@ func declareScheme(g sandbox.SecretGrant) string {
 	return g.Scheme
 }
 
-// originOf is the host and port of a url that was checked.
-func originOf(u *url.URL) sandbox.Endpoint {
+// SecretHosts are where the secrets of a server at a url are sent: there alone.
+func SecretHosts(source sandbox.Source) []sandbox.Endpoint {
+	u, err := url.Parse(source.URL)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	return []sandbox.Endpoint{Origin(u)}
+}
+
+// Origin is the host and port that a server's url leads to.
+func Origin(u *url.URL) sandbox.Endpoint {
 	e := sandbox.Endpoint{Host: strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), Port: sandbox.DefaultPort}
 	if u.Scheme == "http" {
 		e.Port = 80

@@ -137,9 +137,14 @@ func (f *fake) SecretUses(_ context.Context, name string, since time.Time) ([]ap
 	return []api.SecretUsed{{Server: name, At: since}}, nil
 }
 
-func (f *fake) RotateSecret(_ context.Context, p httpapi.Peer, name string, _ time.Time) (api.SecretRotation, error) {
+func (f *fake) ProposeGrant(_ context.Context, name string, g api.SecretGrant) (api.SecretGrant, error) {
+	g.Words = "proposed " + name
+	return g, nil
+}
+
+func (f *fake) RotateSecret(_ context.Context, p httpapi.Peer, name string, _ time.Time, forget bool) (api.SecretRotation, error) {
 	f.note(p)
-	return api.SecretRotation{Revoked: []string{name}}, nil
+	return api.SecretRotation{Revoked: []string{name}, Ended: map[bool]int{true: 1}[forget]}, nil
 }
 
 func (f *fake) OpenKeeper(_ context.Context, p httpapi.Peer, _ api.KeeperOpen) (api.Keeper, error) {

@@ -90,6 +90,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/secrets/keeper", anyone, "open-keeper", answer(s.openKeeper)},
 		{"DELETE", "/api/v1/secrets/{name}", anyone, "remove-secret", act(s.removeSecret)},
 		{"POST", "/api/v1/secrets/{name}/grants", anyone, "grant-secret", answer(s.grantSecret)},
+		{"POST", "/api/v1/secrets/{name}/grants/proposal", anyone, "propose-grant", answer(s.proposeGrant)},
 		{"DELETE", "/api/v1/secrets/{name}/grants/{server}", anyone, "revoke-secret", answer(s.revokeSecret)},
 		{"GET", "/api/v1/secrets/{name}/uses", anyone, "list-secret-uses", answer(s.secretUses)},
 		{"POST", "/api/v1/secrets/{name}/rotate", anyone, "rotate-secret", answer(s.rotateSecret)},

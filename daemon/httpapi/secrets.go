@@ -14,10 +14,11 @@ type secrets interface {
 	Secrets(ctx context.Context) (api.Secrets, error)
 	SetSecret(ctx context.Context, peer Peer, s api.SecretSet) (api.Secret, error)
 	RemoveSecret(ctx context.Context, peer Peer, name string) error
+	ProposeGrant(ctx context.Context, name string, g api.SecretGrant) (api.SecretGrant, error)
 	GrantSecret(ctx context.Context, peer Peer, name string, g api.SecretGrant) (api.Secret, error)
 	RevokeSecret(ctx context.Context, peer Peer, name, server string) (api.Secret, error)
 	SecretUses(ctx context.Context, name string, since time.Time) ([]api.SecretUsed, error)
-	RotateSecret(ctx context.Context, peer Peer, name string, since time.Time) (api.SecretRotation, error)
+	RotateSecret(ctx context.Context, peer Peer, name string, since time.Time, forget bool) (api.SecretRotation, error)
 	OpenKeeper(ctx context.Context, peer Peer, o api.KeeperOpen) (api.Keeper, error)
 }
 
@@ -46,6 +47,11 @@ type grantSecretInput struct {
 	Body api.SecretGrant
 }
 
+// proposeGrant completes a grant by what is known of its server; nothing is granted.
+func (s *Server) proposeGrant(ctx context.Context, in *grantSecretInput) (api.SecretGrant, error) {
+	return s.backend.ProposeGrant(ctx, in.Name, in.Body)
+}
+
 func (s *Server) grantSecret(ctx context.Context, in *grantSecretInput) (api.Secret, error) {
 	return s.backend.GrantSecret(ctx, peerOf(ctx), in.Name, in.Body)
 }
@@ -68,8 +74,14 @@ func (s *Server) secretUses(ctx context.Context, in *secretSinceInput) ([]api.Se
 	return s.backend.SecretUses(ctx, in.Name, in.Since)
 }
 
-func (s *Server) rotateSecret(ctx context.Context, in *secretSinceInput) (api.SecretRotation, error) {
-	return s.backend.RotateSecret(ctx, peerOf(ctx), in.Name, in.Since)
+type rotateSecretInput struct {
+	Name         string    `path:"name" maxLength:"128"`
+	Since        time.Time `query:"since" doc:"Uses since then; all that are on record without it"`
+	ForgetGrants bool      `query:"forget_grants" doc:"Take it from all servers for good, so that the next value is nobody's"`
+}
+
+func (s *Server) rotateSecret(ctx context.Context, in *rotateSecretInput) (api.SecretRotation, error) {
+	return s.backend.RotateSecret(ctx, peerOf(ctx), in.Name, in.Since, in.ForgetGrants)
 }
 
 type openKeeperInput struct {

@@ -26,8 +26,13 @@ func TestSecretsPassTheirRoutes(t *testing.T) {
 	if u, err := d.client.SecretUses(ctx, "a", since); err != nil || u[0].Server != "a" || !u[0].At.Equal(since) {
 		t.Errorf("uses: %+v, %v", u, err)
 	}
-	if r, err := d.client.RotateSecret(ctx, "a", since); err != nil || r.Revoked[0] != "a" {
-		t.Errorf("rotate: %+v, %v", r, err)
+	if g, err := d.client.ProposeGrant(ctx, "a", api.SecretGrant{Server: "files"}); err != nil || g.Words != "proposed a" || g.Server != "files" {
+		t.Errorf("propose: %+v, %v", g, err)
+	}
+	for _, forget := range []bool{false, true} {
+		if r, err := d.client.RotateSecret(ctx, "a", since, forget); err != nil || r.Revoked[0] != "a" || (r.Ended > 0) != forget {
+			t.Errorf("rotate: %+v, %v", r, err)
+		}
 	}
 	if k, err := d.client.OpenKeeper(ctx, api.KeeperOpen{Cancel: true}); err != nil || k.State != "ready" {
 		t.Errorf("keeper: %+v, %v", k, err)

@@ -29,6 +29,17 @@ type refusedError struct{ err error }
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
+// withheldError is why a request may not have the secrets that it needs: it was not sent.
+type withheldError struct{ err error }
+
+func (e *withheldError) Error() string { return e.err.Error() }
+func (e *withheldError) Unwrap() error { return e.err }
+
+func isWithheld(err error) bool {
+	var w *withheldError
+	return errors.As(err, &w)
+}
+
 // target is where messages are sent.
 func (c *Conn) target() *url.URL {
 	c.mu.Lock()
@@ -39,17 +50,17 @@ func (c *Conn) target() *url.URL {
 	return c.url
 }
 
-// do sends one HTTP request, again with other credentials if the server asks for them. The error
+// do sends one HTTP request with m for its body, again with other credentials if the server asks for them. The error
 // holds no URL, no header and nothing of the body. The caller closes the answer's body.
-func (c *Conn) do(ctx context.Context, method string, to *url.URL, body []byte, header http.Header) (*http.Response, error) {
+func (c *Conn) do(ctx context.Context, method string, to *url.URL, m protocol.Message, header http.Header) (*http.Response, error) {
 	for try := 1; ; try++ {
-		req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(m.Raw))
 		if err != nil {
 			return nil, withoutURL(err)
 		}
 		req.Header = header.Clone()
 		req.Header.Set("User-Agent", "garita")
-		mark, err := c.authorize(ctx, req)
+		mark, err := c.authorize(ctx, req, m)
 		if err != nil {
 			return nil, &refusedError{err}
 		}
@@ -70,10 +81,15 @@ func (c *Conn) do(ctx context.Context, method string, to *url.URL, body []byte, 
 	}
 }
 
-// authorize puts on req what the person declared, and the server's own credentials.
-func (c *Conn) authorize(ctx context.Context, req *http.Request) (mark int, err error) {
+// authorize puts on req what the person declared and granted, and the server's own credentials.
+func (c *Conn) authorize(ctx context.Context, req *http.Request, m protocol.Message) (mark int, err error) {
 	for _, h := range c.opt.Headers {
 		h.Value.SetHeader(req.Header, h.Name)
+	}
+	if c.opt.Keys != nil {
+		if err := c.opt.Keys.Put(ctx, req, m); err != nil {
+			return 0, &withheldError{err}
+		}
 	}
 	if c.opt.Auth == nil || req.Header.Get("Authorization") != "" {
 		return 0, nil
@@ -172,6 +188,8 @@ func (c *Conn) next(res *http.Response) string {
 	switch code := res.StatusCode; {
 	case code >= 300 && code < 400:
 		return "It sends elsewhere" + elsewhere(res) + ", which is not followed: if that is right, declare that url."
+	case code == http.StatusUnauthorized && c.keysNext() != "":
+		return c.keysNext()
 	case code == http.StatusUnauthorized && c.opt.Auth == nil:
 		return "It wants credentials: declare a header with its key, or a login."
 	case code == http.StatusUnauthorized:
@@ -186,6 +204,14 @@ func (c *Conn) next(res *http.Response) string {
 		return "That is a fault on its side; whether the request was carried out is not known."
 	}
 	return "It did not accept the request."
+}
+
+// keysNext is what to do about secrets that a server does not take, "" where none are sent.
+func (c *Conn) keysNext() string {
+	if c.opt.Keys == nil {
+		return ""
+	}
+	return c.opt.Keys.Next()
 }
 
 // elsewhere is the origin a redirect leads to.

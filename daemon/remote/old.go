@@ -91,7 +91,7 @@ func (c *Conn) again(k *call) {
 		return
 	}
 	stop := within(c.opt.Limits.Accept, k.cancel, errTooSlow)
-	res, err := c.do(k.ctx, http.MethodPost, c.target(), k.message.Raw, header)
+	res, err := c.do(k.ctx, http.MethodPost, c.target(), k.message, header)
 	stop()
 	if err != nil {
 		c.failed(k, err)

@@ -69,7 +69,7 @@ func (c *Conn) listPage(k *call, params jsontext.Value) (jsontext.Value, error) 
 		return nil, err
 	}
 	defer within(c.opt.Limits.Accept, k.cancel, errTooSlow)()
-	res, err := c.do(k.ctx, http.MethodPost, c.target(), m.Raw, header)
+	res, err := c.do(k.ctx, http.MethodPost, c.target(), m, header)
 	if err != nil {
 		return nil, err
 	}

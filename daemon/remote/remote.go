@@ -37,6 +37,15 @@ type Authorizer interface {
 	Renew(ctx context.Context, mark, status int, header http.Header) (again bool, err error)
 }
 
+// Keys puts the secrets on requests that the person granted a server. Its methods may overlap.
+type Keys interface {
+	// Put puts on req what may go with it now. m is the message that it carries, the zero Message for none. It
+	// may ask the person. An error says why req must not be sent; nothing of it is shown but its text.
+	Put(ctx context.Context, req *http.Request, m protocol.Message) error
+	// Next is what to do about a server that does not take them, a sentence; "" where nothing is put.
+	Next() string
+}
+
 // Header is a header the person declared for every request, an API key for instance.
 type Header struct {
 	Name  string
@@ -48,6 +57,7 @@ type Options struct {
 	Name    string // the server's, for words
 	URL     string // https, or http on loopback
 	Headers []Header
+	Keys    Keys         // nil: there are none
 	Auth    Authorizer   // nil: there is no login
 	Client  *http.Client // from Client; nil: one for URL alone
 	Log     *slog.Logger // nil: nowhere
@@ -238,8 +248,14 @@ func (c *Conn) CloseWrite() error {
 // returns when all of it has, or with ctx's error. A second Stop does nothing.
 func (c *Conn) Stop(ctx context.Context) error {
 	c.farewell(ctx)
+	return c.Cut(ctx, io.EOF)
+}
+
+// Cut ends everything under way at once, without a word to the server; Read returns why. It returns as
+// Stop does.
+func (c *Conn) Cut(ctx context.Context, why error) error {
 	c.mu.Lock()
-	c.end(io.EOF)
+	c.end(why)
 	c.mu.Unlock()
 	done := make(chan struct{})
 	go func() {

@@ -62,7 +62,7 @@ func (c *Conn) leave(k *call) {
 // exchange sends k and takes what comes of it.
 func (c *Conn) exchange(k *call, header http.Header) {
 	stop := within(c.opt.Limits.Answer, k.cancel, errTooSlow)
-	res, err := c.do(k.ctx, http.MethodPost, c.target(), k.message.Raw, header)
+	res, err := c.do(k.ctx, http.MethodPost, c.target(), k.message, header)
 	stop()
 	if err != nil {
 		c.failed(k, err)
@@ -221,6 +221,8 @@ func (c *Conn) failed(k *call, err error) {
 	var address *dial.AddressError
 	var refused *refusedError
 	switch {
+	case isWithheld(err):
+		c.fail(k, fmt.Sprintf("was not sent %s: %v", k.message.Method, err))
 	case errors.As(err, &refused):
 		c.fail(k, fmt.Sprintf("did not carry out %s, it wants a login: %v", k.message.Method, err))
 	case errors.As(err, &address):

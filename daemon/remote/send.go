@@ -102,7 +102,7 @@ func (c *Conn) tell(m protocol.Message) {
 		c.log.Warn("a message to a remote server cannot be sent", "err", err)
 		return
 	}
-	res, err := c.do(ctx, http.MethodPost, c.target(), m.Raw, header)
+	res, err := c.do(ctx, http.MethodPost, c.target(), m, header)
 	if err != nil {
 		c.log.Warn("a remote server did not take a message", "err", err)
 		return

@@ -109,7 +109,7 @@ func (c *Conn) resume(k *call, at *cursor, futile *int) io.ReadCloser {
 		}
 		res, err := c.get(k.ctx, k.cancel, at.last)
 		switch {
-		case err != nil && k.ctx.Err() != nil:
+		case err != nil && (k.ctx.Err() != nil || isWithheld(err)):
 			c.failed(k, err)
 			return http.NoBody
 		case err != nil:
@@ -141,7 +141,7 @@ func (c *Conn) get(ctx context.Context, cancel context.CancelCauseFunc, last str
 	c.setSession(h)
 	c.mu.Unlock()
 	defer within(c.opt.Limits.Accept, cancel, errTooSlow)()
-	return c.do(ctx, http.MethodGet, c.url, nil, h)
+	return c.do(ctx, http.MethodGet, c.url, protocol.Message{}, h)
 }
 
 // hearingTime bounds how long what is written waits for the stream on which a server asks. One that
@@ -192,7 +192,7 @@ func (c *Conn) hearOnce(at *cursor) (fresh, more bool) {
 	defer cancel(nil)
 	res, err := c.get(ctx, cancel, at.last)
 	if err != nil {
-		return false, c.ctx.Err() == nil
+		return false, c.ctx.Err() == nil && !isWithheld(err)
 	}
 	defer res.Body.Close()
 	switch {
@@ -272,7 +272,7 @@ func (c *Conn) farewell(ctx context.Context) {
 		return
 	}
 	req.Header = h
-	if _, err := c.authorize(ctx, req); err != nil {
+	if _, err := c.authorize(ctx, req, protocol.Message{}); err != nil {
 		return
 	}
 	if res, err := c.http.Do(req); err == nil { // no login is worth saying goodbye

@@ -36,12 +36,24 @@ type wireSecret struct {
 // same transaction, durably. seal is given the version and returns the sealed value and its key's id;
 // it is not called where a command gives the value. What the value was before is overwritten.
 func (s *Store) SetSecret(ctx context.Context, by approvals.Principal, who string, ref store.SecretRef, seal func(version int64) ([]byte, string, error)) (store.SecretRef, error) {
+	return s.keepSecret(ctx, by, who, ref, seal, false)
+}
+
+// AddSecret is SetSecret for a secret that is not there yet. AlreadyExists, and nothing is changed, where it is.
+func (s *Store) AddSecret(ctx context.Context, by approvals.Principal, who string, ref store.SecretRef, seal func(version int64) ([]byte, string, error)) (store.SecretRef, error) {
+	return s.keepSecret(ctx, by, who, ref, seal, true)
+}
+
+func (s *Store) keepSecret(ctx context.Context, by approvals.Principal, who string, ref store.SecretRef, seal func(version int64) ([]byte, string, error), first bool) (store.SecretRef, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ready(ctx); err != nil {
 		return ref, fmt.Errorf("set secret %s: %w", ref.Name, err)
 	}
 	ref, err := s.w.succeeds(ctx, ref, time.Now().Truncate(time.Microsecond).UTC())
+	if err == nil && first && !ref.Created.Equal(ref.Changed) {
+		err = fmt.Errorf("there is one already: %w", errdefs.ErrAlreadyExists)
+	}
 	if err != nil {
 		return ref, fmt.Errorf("set secret %s: %w", ref.Name, err)
 	}

@@ -143,7 +143,7 @@ func (c *cli) showSecrets(all api.Secrets) {
 			t.add(s.Name, secretState(s), "none", "", "", "", "", lastUse(s, ""))
 		}
 		for _, g := range s.Grants {
-			t.add(s.Name, secretState(s), g.Server, grantMode(g), g.Env+g.File, strings.Join(g.Hosts, ", "), grantLimits(g), lastUse(s, g.Server))
+			t.add(s.Name, secretState(s), g.Server, grantMode(g), grantPlace(g), strings.Join(g.Hosts, ", "), grantLimits(g), lastUse(s, g.Server))
 		}
 	}
 	t.print(c.out, c.style)
@@ -173,6 +173,18 @@ func grantMode(g api.SecretGrant) string {
 		mode += ", over"
 	}
 	return mode
+}
+
+// grantPlace is where a server finds it, or, at a url, where it is sent.
+func grantPlace(g api.SecretGrant) string {
+	if found := g.Env + g.File + strings.TrimSuffix(g.Arg, "="); found != "" || g.Mode != "sent" {
+		return found
+	}
+	var all []string
+	for _, p := range g.Places {
+		all = append(all, p.In+" "+p.Name)
+	}
+	return strings.Join(all, ", ")
 }
 
 func grantLimits(g api.SecretGrant) string {
@@ -226,13 +238,15 @@ func (c *cli) secretRemoveCommand() *cobra.Command {
 
 func (c *cli) secretRotateCommand() *cobra.Command {
 	var since string
+	var forget bool
 	cmd := &cobra.Command{
 		Use: "rotate NAME", Short: "On suspicion: end all use of a secret at once, and see what it was used for", Args: usage(cobra.ExactArgs(1)),
 		Long: "End all use of a secret at once: its value is forgotten, servers that hold it themselves end, and it is listed what it was\n" +
-			"used for. Who may use it stays, and comes to life with the value that is set next.",
+			"used for. Who may use it stays, and comes to life with the value that is set next; with --forget-grants it does not stay.",
 		Example: "  garita secret rotate github-token --since 7d",
 	}
 	cmd.Flags().StringVar(&since, "since", "", "list its uses since `WHEN`: 7d, 12h, 2027-01-31; all on record without it")
+	cmd.Flags().BoolVar(&forget, "forget-grants", false, "take it from all servers for good: the next value is nobody's until it is granted")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := past("--since", since, time.Now())
@@ -242,7 +256,7 @@ func (c *cli) secretRotateCommand() *cobra.Command {
 		if err := c.reachable(cmd.Context()); err != nil {
 			return err
 		}
-		r, err := c.client.RotateSecret(cmd.Context(), args[0], from)
+		r, err := c.client.RotateSecret(cmd.Context(), args[0], from, forget)
 		if err != nil {
 			return err
 		}
