@@ -31,6 +31,7 @@ type Engine struct {
 	ct   *containerd
 	ws   *workspace.Store
 	host ocispec.Host
+	java javaStores
 
 	settle  *time.Timer // gives memory back some time after the last start or end
 	mu      sync.Mutex  // guards what follows

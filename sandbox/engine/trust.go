@@ -60,8 +60,13 @@ func (e *Engine) trust(certificate, dir string) (ocispec.Trust, error) {
 			t.Bundles = append(t.Bundles, filepath.Join("/etc", name))
 		}
 	}
+	java, err := e.java.store(host, own)
+	if err != nil {
+		return ocispec.Trust{}, fmt.Errorf("trust: for Java: %w", err)
+	}
+	t.Java = filepath.Join(dir, "cacerts.p12")
 	// The directory is the engine's alone: readable for all inside, where they are bound.
-	return t, errors.Join(writeFile(t.Certificate, own), writeFile(t.Bundle, append(append(host, '\n'), own...)))
+	return t, errors.Join(writeFile(t.Java, java), writeFile(t.Certificate, own), writeFile(t.Bundle, append(append(host, '\n'), own...)))
 }
 
 // certificates writes those of text anew, and nothing else of it.

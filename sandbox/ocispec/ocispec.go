@@ -26,6 +26,8 @@ const (
 	SocketPath = "/.garita/socket"
 	// TrustPath is the certificate of the sandbox's own authority, alone.
 	TrustPath = "/.garita/ca.crt"
+	// JavaPath is the same and the host's, as Java reads it.
+	JavaPath = "/.garita/cacerts.p12"
 	// BundlePath is where programs find the certificates they trust.
 	BundlePath = "/etc/ssl/certs/ca-certificates.crt"
 	Project    = "/workspace/project"
@@ -231,9 +233,10 @@ func request(in Input) handoff.Request {
 }
 
 // quickToFail are for programs that would try again for a minute what the wall has refused: npm does
-// after every error whatever.
+// after every error whatever, and pip for ten seconds.
 var quickToFail = map[string]string{
 	"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT": "100", "NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT": "1000", "NPM_CONFIG_FETCH_RETRY_FACTOR": "2",
+	"PIP_RETRIES": "2",
 }
 
 func searchPath(toolchain string) string {
