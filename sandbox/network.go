@@ -225,5 +225,6 @@ type Connection struct {
 	Ended    time.Time      `json:"ended,omitzero"` // zero while it is open
 	Sent     int64          `json:"sent"`           // bytes out of the sandbox
 	Received int64          `json:"received"`
-	Why      string         `json:"why,omitempty"` // it was ended by the wall, and why
+	HostKey  string         `json:"host_key,omitempty"` // the fingerprint of the key by which the host named itself, over SSH
+	Why      string         `json:"why,omitempty"`      // it was ended by the wall, and why
 }

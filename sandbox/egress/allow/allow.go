@@ -65,6 +65,9 @@ func refusal(l sandbox.Allowlist, host string, port uint16) Verdict {
 		v.Kind, v.Why = sandbox.DeniedPort, fmt.Sprintf("%s is allowed at port %s, and not at %d.", host, list(ports), port)
 	default:
 		v.Why = fmt.Sprintf("%s is not in this server's list of hosts.", host)
+		if port == sandbox.SSHPort && strings.Contains(host, ".") {
+			v.Why += fmt.Sprintf(" git can be let reach %s:22, or use https with a token that stays outside: garita secret set NAME, then garita secret grant NAME SERVER --env GIT_TOKEN --host %s.", host, host)
+		}
 		if wild := wildcardOver(l, host); wild != "" {
 			v.Why = fmt.Sprintf("%s does not include %s itself, only what is below it.", wild, host)
 		}

@@ -12,18 +12,30 @@ import (
 type subject struct {
 	sandbox.Endpoint
 	what wire.What
+	key  string // the fingerprint of a host's key
 }
 
 func subjectOf(a wire.Asked) subject {
-	return subject{sandbox.Endpoint{Host: a.Host, Port: a.Port}, a.What}
+	s := subject{Endpoint: sandbox.Endpoint{Host: a.Host, Port: a.Port}, what: a.What}
+	if a.Key != nil {
+		s.key = a.Key.Fingerprint
+	}
+	return s
 }
 
 // question is what waits for a person.
 type question struct {
-	done  chan struct{}
-	allow bool   // read only after done
-	rule  string // read only after done
-	count int    // connections that wait
+	done    chan struct{}
+	outcome     // read only after done
+	count   int // connections that wait
+}
+
+// outcome is what came of a question.
+type outcome struct {
+	allow   bool
+	rule    string // that allows it
+	why     string // of a no, one sentence
+	changed bool   // the host is known by another key
 }
 
 // maxWaiting bounds the questions of one sandbox, and the connections that wait for them.
@@ -35,9 +47,15 @@ const passTime = 5 * time.Minute
 // ask puts a to a person and waits, at most for the time there is. It returns the rule that allows it, ""
 // when nothing does, and then in a sentence why not.
 func (o *Outlet) ask(a wire.Asked) (rule, why string) {
+	r := o.await(a)
+	return r.rule, r.why
+}
+
+// await is ask with all that there is to say.
+func (o *Outlet) await(a wire.Asked) outcome {
 	q, rule, why := o.join(a)
 	if q == nil {
-		return rule, why
+		return outcome{allow: why == "", rule: rule, why: why}
 	}
 	timer := time.NewTimer(o.wait)
 	defer timer.Stop()
@@ -45,14 +63,18 @@ func (o *Outlet) ask(a wire.Asked) (rule, why string) {
 	case <-q.done:
 	case <-timer.C:
 		o.leave(subjectOf(a), q)
-		return "", "Nobody answered in time."
+		return outcome{why: "Nobody answered in time."}
 	case <-o.ctx.Done():
-		return "", "The wall was closed."
+		return outcome{why: "The wall was closed."}
 	}
-	if !q.allow {
-		return "", "It was asked about, and not allowed."
+	r := q.outcome
+	switch {
+	case r.allow:
+		r.why = ""
+	case r.why == "":
+		r.why = "It was asked about, and not allowed."
 	}
-	return q.rule, ""
+	return r
 }
 
 // join lets one more connection wait for the answer, and asks where nobody waits yet; nil where there is
@@ -100,13 +122,13 @@ func (o *Outlet) late(s subject) bool {
 // Answer ends the wait of the connections to one host and port. A no ends open ones, too, that
 // only an answer had let pass.
 func (o *Outlet) Answer(a wire.Answer) {
-	s := subject{sandbox.Endpoint{Host: a.Host, Port: a.Port}, a.What}
+	s := subject{sandbox.Endpoint{Host: a.Host, Port: a.Port}, a.What, a.Key}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.passes, s)
 	switch q := o.waiting[s]; {
 	case q != nil:
-		o.settle(s, q, a.Allow, a.Rule)
+		o.settle(s, q, outcome{a.Allow, a.Rule, a.Why, a.Changed})
 	case a.Allow && len(o.passes) < maxWaiting:
 		o.passes[s] = time.Now().Add(passTime)
 	}
@@ -118,8 +140,8 @@ func (o *Outlet) Answer(a wire.Answer) {
 }
 
 // settle ends a question. o.mu is held.
-func (o *Outlet) settle(s subject, q *question, allowed bool, rule string) {
-	q.allow, q.rule = allowed, rule
+func (o *Outlet) settle(s subject, q *question, r outcome) {
+	q.outcome = r
 	delete(o.waiting, s)
 	close(q.done)
 }
@@ -130,15 +152,19 @@ func (o *Outlet) settleBy(rules sandbox.Allowlist) {
 		switch s.what {
 		case "":
 			if v := allow.Decide(rules, s.Host, s.Port); v.Reach != sandbox.Nowhere || !v.Ask {
-				o.settle(s, q, v.Reach != sandbox.Nowhere, v.Rule)
+				o.settle(s, q, outcome{allow: v.Reach != sandbox.Nowhere, rule: v.Rule})
 			}
 		case wire.AskedUpload:
 			if listed(rules.AnySize, s.Endpoint) {
-				o.settle(s, q, true, "any amount may be sent there")
+				o.settle(s, q, outcome{allow: true, rule: "any amount may be sent there"})
 			}
 		case wire.AskedCredentials:
 			if listed(rules.AnyText, s.Endpoint) {
-				o.settle(s, q, true, "credentials may be sent there")
+				o.settle(s, q, outcome{allow: true, rule: "credentials may be sent there"})
+			}
+		case wire.AskedHostKey:
+			if h, _ := rules.SSHAt(s.Host, s.Port); h.Pinned(s.key) {
+				o.settle(s, q, outcome{allow: true, rule: pinnedKey})
 			}
 		}
 	}

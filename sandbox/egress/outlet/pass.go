@@ -34,6 +34,7 @@ type live struct {
 
 	mu      sync.Mutex // guards the fields below
 	why     string     // the wall has ended it
+	hostKey string     // the fingerprint of that which the host has shown, over SSH
 	over    bool
 	inside  net.Conn
 	outside net.Conn
@@ -42,6 +43,9 @@ type live struct {
 
 // permitted says whether rules let it pass still.
 func (l *live) permitted(rules sandbox.Allowlist) bool {
+	if h, said := rules.SSHAt(l.host, l.port); said && !l.knownBy(h) {
+		return false
+	}
 	if l.named {
 		return allow.Decide(rules, l.host, l.port).Reach != sandbox.Nowhere
 	}
@@ -117,7 +121,7 @@ func (l *live) now() sandbox.Connection {
 	defer l.mu.Unlock()
 	return sandbox.Connection{
 		ID: l.id, Host: l.host, Port: l.port, Address: l.address, Rule: l.rule,
-		Opened: l.since, Sent: l.sent.Load(), Received: l.received.Load(), Why: l.why,
+		Opened: l.since, Sent: l.sent.Load(), Received: l.received.Load(), Why: l.why, HostKey: l.hostKey,
 	}
 }
 
@@ -191,6 +195,10 @@ const helloTime = 60 * time.Second
 // This is the one place where a permitted connection's content is touched. TLS is opened by relayTLS
 // where a secret may be sent to its host; HTTP in the clear is a reverse proxy (serveHTTP).
 func (o *Outlet) relay(l *live, inside, outside net.Conn) {
+	if l.reach != sandbox.ThisHost && o.current().OnlySSH(l.host, l.port) {
+		o.relaySSH(l, inside, outside)
+		return
+	}
 	if l.nameless() && !o.opens(l) {
 		o.splice(l, inside, outside)
 		return

@@ -83,6 +83,15 @@ type Asked struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Kinds are what was found in what is about to be sent: "a GitHub token".
 	Kinds []string `json:"kinds,omitempty"`
+	// Key is that by which the host has named itself, where it is asked about.
+	Key *HostKey `json:"key,omitempty"`
+}
+
+// HostKey is a key by which a host that is reached by SSH has named itself.
+type HostKey struct {
+	Type        string `json:"type"`        // "ssh-ed25519"
+	Fingerprint string `json:"fingerprint"` // "SHA256:…"
+	Line        string `json:"line"`        // as known_hosts has it: "ssh-ed25519 AAAA…"
 }
 
 // What is asked about a host. The zero What is whether it may be reached.
@@ -92,6 +101,7 @@ type What string
 const (
 	AskedUpload      What = "upload"      // much is about to be sent there
 	AskedCredentials What = "credentials" // what looks like credentials is about to be sent there
+	AskedHostKey     What = "host key"    // a key that is pinned nowhere; asked whatever Allowlist.Ask says
 )
 
 // Answer ends the wait of the connections to one host and port.
@@ -102,6 +112,11 @@ type Answer struct {
 	What  What               `json:"what,omitempty"`
 	Allow bool               `json:"allow"`
 	Rule  string             `json:"rule,omitempty"` // by what it is allowed, for the record
+	// Key is the fingerprint that a question about a host's key was about. Of a no to it, Why says why, if
+	// it was no person's, and Changed that the host is known by another one.
+	Key     string `json:"key,omitempty"`
+	Why     string `json:"why,omitempty"`
+	Changed bool   `json:"changed,omitempty"`
 }
 
 // Event is one thing that happened at a sandbox's way out; exactly one of the pointers is set.
