@@ -1,0 +1,108 @@
+// Package openssh is what of the person's own OpenSSH sandboxes may use: which hosts are known, and keys of
+// the agent, for one signature each that is decided about.
+package openssh
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// Verdict is what known_hosts says of a host's key.
+type Verdict int
+
+// The verdicts. The zero Verdict is that nothing is said of the host.
+const (
+	Unknown Verdict = iota
+	Same            // it is the host's
+	Other           // the host is known by others
+	Revoked         // it is nobody's any more
+)
+
+// Judge says what a known_hosts file says of a host's key, given as known_hosts has it. A file that is not
+// there says nothing; one that cannot be read is an error, and says nothing either. Authorities do not
+// count: a host is known by its key.
+func Judge(file, host string, port uint16, line string) (Verdict, error) {
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	if err != nil {
+		return Unknown, errors.New("the host's key cannot be read")
+	}
+	known, revoked, err := look(file, host, port, key)
+	switch {
+	case err != nil:
+		return Unknown, err
+	case revoked:
+		return Revoked, nil
+	case len(known) == 0:
+		return Unknown, nil
+	}
+	for _, k := range known {
+		if bytes.Equal(k.Marshal(), key.Marshal()) {
+			return Same, nil
+		}
+	}
+	return Other, nil
+}
+
+// Known are the keys by which a known_hosts file knows a host, as known_hosts has them.
+func Known(file, host string, port uint16) (lines []string, err error) {
+	known, _, err := look(file, host, port, nobody)
+	for _, k := range known {
+		lines = append(lines, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k))))
+	}
+	return lines, err
+}
+
+// nobody is a key that no host has.
+var nobody = func() ssh.PublicKey {
+	k, err := ssh.NewPublicKey(ed25519.PublicKey(make([]byte, ed25519.PublicKeySize)))
+	if err != nil {
+		panic(err)
+	}
+	return k
+}()
+
+// look finds the keys of a host, and whether key is one that is revoked.
+func look(file, host string, port uint16, key ssh.PublicKey) (known []ssh.PublicKey, revoked bool, err error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	judge, err := knownhosts.New(file)
+	if err != nil {
+		return nil, false, fmt.Errorf("read %s: %w", file, err)
+	}
+	at, address := net.JoinHostPort(host, strconv.Itoa(int(port))), &net.TCPAddr{IP: net.IPv4zero, Port: int(port)}
+	var gone *knownhosts.RevokedError
+	if errors.As(judge(at, address, key), &gone) {
+		return nil, true, nil
+	}
+	var others *knownhosts.KeyError
+	if !errors.As(judge(at, address, nobody), &others) {
+		return nil, false, nil
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, k := range others.Want {
+		if k.Line <= len(lines) && !strings.HasPrefix(strings.TrimSpace(lines[k.Line-1]), "@") {
+			known = append(known, k.Key)
+		}
+	}
+	return known, false, nil
+}
+
+// KnownHostsLine is one line of known_hosts.
+func KnownHostsLine(host string, port uint16, key string) string {
+	return knownhosts.Normalize(net.JoinHostPort(host, strconv.Itoa(int(port)))) + " " + key
+}
