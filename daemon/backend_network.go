@@ -59,7 +59,7 @@ func ruleTexts(list []sandbox.Endpoint) []string {
 func (d *Daemon) hostGrants(server sandbox.ServerName) []api.NetworkGrant {
 	out := []api.NetworkGrant{}
 	for _, g := range d.gate.Grants() {
-		if host := cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g)); host != "" && g.Server == server && !ended(g, time.Now()) {
+		if host := cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g), keyedHost(g)); host != "" && g.Server == server && !ended(g, time.Now()) {
 			out = append(out, api.NetworkGrant{Grant: string(g.ID), Host: host, Words: grants.Words(g)})
 		}
 	}
@@ -215,7 +215,7 @@ func (d *Daemon) revokeHost(ctx context.Context, server sandbox.ServerName, host
 		return
 	}
 	for _, g := range d.gate.Grants() {
-		e, err := sandbox.ParseEndpoint(cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g)))
+		e, err := sandbox.ParseEndpoint(cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g), keyedHost(g)))
 		if err == nil && g.Server == server && len(withoutHost([]sandbox.Endpoint{e}, denied)) == 0 {
 			if err := d.gate.Revoke(ctx, g.ID, by); err != nil {
 				d.log.Warn("a permission was revoked, but not on record", "server", server, "err", err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/sandbox"
@@ -80,4 +82,10 @@ func changedSSH(l sandbox.Allowlist, c api.NetworkChange) (sandbox.Allowlist, er
 		return l, err
 	}
 	return withKeys(l, e, c.Keys)
+}
+
+// keyedHost is the host that g lets name itself by a key.
+func keyedHost(g approvals.Grant) string {
+	host, _ := grants.HostKey(g)
+	return host
 }

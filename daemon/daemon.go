@@ -137,6 +137,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
 	d.vault = newSealedVault(db, filepath.Join(paths.State, "secrets.key.age"), d.noteKeeper)
 	d.ways = newWays(d)
+	d.ways.home = paths.Home
 	d.engine.ways, d.engine.through = d.ways, d.through
 	if unread := settings.Settings().Network.Unread(os.LookupEnv); unread != "" {
 		log.Warn("a proxy is not used", "why", unread)

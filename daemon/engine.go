@@ -64,7 +64,7 @@ func newEngine(config client.Config, home string, log *slog.Logger, changed func
 	return &engine{
 		config: config, home: home, log: log, changed: changed, needed: make(chan struct{}, 1),
 		through: func(own client.Outside) client.Outside { return own },
-		ready: make(chan struct{}), another: make(chan struct{}), images: map[string]sandbox.Digest{},
+		ready:   make(chan struct{}), another: make(chan struct{}), images: map[string]sandbox.Digest{},
 	}
 }
 
@@ -277,9 +277,7 @@ func (e *engine) start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) 
 	if err != nil {
 		return nil, wall, err
 	}
-	i, err := way.start(func(network *os.File) (sandbox.Instance, error) {
-		return running.StartNetworked(ctx, way.launch, io, network)
-	})
+	i, err := way.startIn(ctx, running, io)
 	if err != nil {
 		way.close()
 		return nil, wall, err

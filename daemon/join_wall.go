@@ -36,6 +36,7 @@ const wallWait = 30 * time.Second
 type ways struct {
 	d      *Daemon
 	host   client.NetworkHost // zero but in tests
+	home   string             // the person's
 	asking sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
@@ -71,6 +72,7 @@ type way struct {
 	refused map[asking]time.Time
 	// approved are hosts that a person has allowed at the wall, until one is denied.
 	approved map[sandbox.Endpoint]bool
+	trusted  map[string]bool // "host:port fingerprint" of hosts whose keys are known without being pinned
 }
 
 func newWays(d *Daemon) *ways {
@@ -105,6 +107,7 @@ func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (
 		asked: map[asking]bool{}, refused: map[asking]time.Time{}, approved: map[sandbox.Endpoint]bool{},
 	}
 	w.mu.Unlock()
+	one.launch.KnownHosts = one.knownInside()
 	one.written.Go(one.write)
 	if err := one.open(ctx, wall); err != nil {
 		return nil, fmt.Errorf("open a way out for %s: %w", l.Server, err)
@@ -393,6 +396,8 @@ func (o *way) see(e client.NetworkEvent) {
 		o.ended(*e.Ended)
 	case e.Denied != nil:
 		o.denied(*e.Denied)
+	case e.Asked != nil && e.Asked.What == client.AskedHostKey:
+		o.askKey(*e.Asked)
 	case e.Asked != nil:
 		o.ask(*e.Asked)
 	case e.Wanted != nil:
@@ -421,7 +426,7 @@ func (o *way) ended(c sandbox.Connection) {
 	delete(o.live, c.ID)
 	calls := o.inFlight()
 	o.mu.Unlock()
-	o.record(networkEnded, map[string]any{"connection": c.ID, "host": c.Host, "port": c.Port, "sent": c.Sent, "received": c.Received, "why": c.Why, "calls": calls})
+	o.record(networkEnded, map[string]any{"connection": c.ID, "host": c.Host, "port": c.Port, "sent": c.Sent, "received": c.Received, "why": c.Why, "host_key": c.HostKey, "calls": calls})
 }
 
 func (o *way) denied(n sandbox.Denial) {
@@ -430,7 +435,7 @@ func (o *way) denied(n sandbox.Denial) {
 	o.mu.Unlock()
 	o.all.collect(o.launch.Server, n)
 	o.record(networkDenied, map[string]any{
-		"denied": n.Kind, "host": n.Host, "port": n.Port, "address": n.Address, "why": n.Why, "propose": n.Propose, "count": n.Count, "calls": calls,
+		"denied": n.Kind, "host": n.Host, "port": n.Port, "address": n.Address, "why": n.Why, "key": n.Key, "propose": n.Propose, "count": n.Count, "calls": calls,
 	})
 }
 

@@ -20,9 +20,10 @@ type asking struct {
 	host string
 	port uint16
 	what client.NetworkWhat
+	key  string // the fingerprint of a host's key
 }
 
-func askingOf(a client.NetworkAsked) asking { return asking{a.Host, a.Port, a.What} }
+func askingOf(a client.NetworkAsked) asking { return asking{a.Host, a.Port, a.What, keyAsked(a)} }
 
 // ask puts what is not listed, or an upload, to a person, while the connection waits at the wall. It does
 // not wait. An answer that comes when the connection has given up is good for the next one.
@@ -69,6 +70,9 @@ func (o *way) put(running context.Context, a client.NetworkAsked, q approvals.Qu
 		o.all.d.log.Warn("nobody could be asked about a host", "server", o.launch.Server, "err", err)
 	}
 	if d.Allowed() {
+		if a.Key != nil {
+			o.keyAllowed(ctx, a)
+		}
 		_ = o.all.refresh(ctx) // it may be remembered; what is wrong is in the log
 	}
 	o.answer(ctx, a, d.Allowed(), "approved by "+d.By)
@@ -111,7 +115,8 @@ func (o *way) question(a client.NetworkAsked) approvals.Question {
 	default:
 		during = fmt.Sprintf("while %d calls were under way", len(calls))
 	}
-	if a.What != "" {
+	subject.HostKey = sshKeyOf(a)
+	if a.What != "" && a.Key == nil {
 		subject.Upload = &approvals.Upload{Bytes: a.Bytes, Kinds: a.Kinds}
 		subject.Addresses = o.addressesOf(e)
 	}
@@ -129,6 +134,9 @@ func (o *way) question(a client.NetworkAsked) approvals.Question {
 // wanted is what a server wants about a host, in words, and why that is asked.
 func wanted(server sandbox.ServerName, a client.NetworkAsked, e sandbox.Endpoint, during string) (wants, reason string) {
 	switch a.What {
+	case client.AskedHostKey:
+		return fmt.Sprintf("trust the key %s (%s) of %s", a.Key.Fingerprint, a.Key.Type, e),
+			fmt.Sprintf("%s may be reached by SSH, and has named itself by this key, %s; neither servers.yaml nor your own known_hosts says by which it is known. Compare it with what those who run the host say. A yes for always writes it to servers.yaml.", e, during)
 	case client.AskedUpload:
 		return fmt.Sprintf("send %.1f MiB or more to %s", float64(a.Bytes)/(1<<20), e),
 			fmt.Sprintf("%s may be reached, but this is a large upload, %s. What it is cannot be told: it is encrypted, or no credentials were found in it.", e, during)

@@ -215,6 +215,8 @@ type Launch struct {
 	// Trust is certificates (PEM) that programs inside trust besides the host's: that of the authority by
 	// which the wall opens TLS for this sandbox, and those that a person has named. "" for none.
 	Trust string `json:"trust,omitempty"`
+	// KnownHosts are the hosts that ssh knows inside, as known_hosts has them; "" for none.
+	KnownHosts string `json:"known_hosts,omitempty"`
 	// Await makes garita-init wait for a Secret frame on the lifeline before it executes the server: values
 	// that the engine is not to see.
 	Await bool `json:"await,omitempty"`
@@ -243,6 +245,9 @@ type Stdio struct {
 	// Lifeline is one end of a socket pair whose other end the daemon holds: when that closes, garita-init
 	// gives the server the drain time (5 s) and ends the sandbox.
 	Lifeline *os.File
+	// Agent becomes the socket of the ssh agent inside: one that is not bound yet, and that the daemon accepts
+	// on once the sandbox has been started. nil without an agent. It goes with a network only.
+	Agent *os.File
 }
 
 // Runtime starts sandboxes. The engine's client implements it and so does sandboxtest.Fake;

@@ -20,6 +20,19 @@ const (
 	tokenPath  = "/credentials"
 )
 
+// keyPath is where a grant that is about a host's key names it by its fingerprint, beside the host. It lets
+// no host be reached.
+const keyPath = "/host_key"
+
+// HostKey is the host and port, reached by SSH, that g lets name itself by a key, and the fingerprint of
+// that; "" for another grant.
+func HostKey(g approvals.Grant) (host, fingerprint string) {
+	if g.Tool != "" || g.Scope == approvals.ScopeCollect || len(g.Arguments) != 2 || g.Arguments[0].Path != hostPath || g.Arguments[1].Path != keyPath {
+		return "", ""
+	}
+	return unquoted(g.Arguments[0]), unquoted(g.Arguments[1])
+}
+
 // pathOf is where a grant that follows from a yes to n names its host.
 func pathOf(n *approvals.NetworkAccess) string {
 	switch {
@@ -34,6 +47,12 @@ func pathOf(n *approvals.NetworkAccess) string {
 // makeHost is the grant that follows from a yes to a server's reaching one host.
 func makeHost(r approvals.Request, g approvals.Grant, p approvals.Permission, now time.Time) (approvals.Grant, error) {
 	wants := r.Subject.Network
+	if wants != nil && wants.HostKey != nil && len(wants.Hosts) == 1 && !wants.After {
+		return makeTimed(r, g, p, now,
+			approvals.Argument{Path: hostPath, Equals: strconv.Quote(wants.Hosts[0])},
+			approvals.Argument{Path: keyPath, Equals: strconv.Quote(wants.HostKey.Fingerprint)},
+		)
+	}
 	if wants == nil || len(wants.Hosts) != 1 || wants.After {
 		return approvals.Grant{}, fmt.Errorf("allow more than this once: it is not about reaching one host: %w", errdefs.ErrInvalidArgument)
 	}

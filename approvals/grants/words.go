@@ -21,7 +21,12 @@ func Words(g approvals.Grant) string {
 			return fmt.Sprintf("%s, as it is defined now, may %s %s, %s", g.Server, about.may, about.host, howLong(g))
 		}
 	}
-	if name, host := Secret(g); name != "" {
+	if host, key := HostKey(g); host != "" {
+		return fmt.Sprintf("%s may be known to %s, as it is defined now, by the key %s, %s", host, g.Server, key, howLong(g))
+	}
+	if name, host := Secret(g); strings.HasPrefix(name, "SHA256:") {
+		return fmt.Sprintf("%s, as it is defined now, may sign in at %s with your ssh key %s, %s", g.Server, host, name, howLong(g))
+	} else if name != "" {
 		return fmt.Sprintf("%s, as it is defined now, may use the secret %s toward %s, %s", g.Server, name, host, howLong(g))
 	}
 	return fmt.Sprintf("%s of %s, as it is defined now, %s, %s", g.Tool, g.Server, howLong(g), with(g))

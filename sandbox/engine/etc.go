@@ -18,6 +18,8 @@ var etcFiles = map[string]string{
 	"hostname":      "garita\n",
 	"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
 	"resolv.conf":   resolvConf,
+	sshConfigFile:   sshConfig,
+	knownHostsFile:  "",
 }
 
 // resolvConf names the wall, which answers for names. In a sandbox without a network there is no way to

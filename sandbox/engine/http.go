@@ -131,7 +131,7 @@ func (e *Engine) getStatus(*http.Request) (any, error) {
 func (e *Engine) postInstance(r *http.Request) (any, error) {
 	files := anyFilesOf(r)
 	defer closeFiles(files)
-	if len(files) != handoff.Stdio && len(files) != handoff.Stdio+1 {
+	if len(files) < handoff.Stdio || len(files) > handoff.Stdio+2 {
 		return nil, fmt.Errorf("%d files came with the request instead of %d: %w", len(files), handoff.Stdio, errdefs.ErrInvalidArgument)
 	}
 	l, err := decode[sandbox.Launch](r)
@@ -141,6 +141,9 @@ func (e *Engine) postInstance(r *http.Request) (any, error) {
 	var x extras
 	if len(files) > handoff.Stdio {
 		x.network = files[handoff.Stdio]
+	}
+	if len(files) > handoff.Stdio+1 {
+		x.agent = files[handoff.Stdio+1]
 	}
 	b, err := e.start(r.Context(), l, [handoff.Stdio]*os.File(files[:handoff.Stdio]), x)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/containerd/errdefs"
@@ -37,7 +38,11 @@ func (e *Engine) lowerable(ctx context.Context, b *box, dir string, x extras) (i
 	if in.Mounts, err = e.mounts(b, dir); err != nil {
 		return in, "", err
 	}
-	in.Mounts = append(in.Mounts, x.mounts...)
+	known, err := e.sshFiles(l, dir)
+	if err != nil {
+		return in, "", err
+	}
+	in.Mounts = slices.Concat(in.Mounts, known, x.mounts)
 	if in.Toolchain, err = e.toolchain(b, dir); err != nil {
 		return in, "", err
 	}

@@ -30,6 +30,8 @@ type extras struct {
 	listen []string // 127.0.0.1:PORT, opened inside before the server starts
 	// network is where the wall waits for the sandbox's network; nil leaves it with loopback alone.
 	network *os.File
+	// agent is a socket of the daemon's that becomes the ssh agent's inside; nil for none.
+	agent *os.File
 }
 
 var idPattern = regexp.MustCompile(`^i[0-9a-f]{16}$`)
@@ -81,6 +83,12 @@ func (e *Engine) raise(ctx context.Context, b *box, stdio [handoff.Stdio]*os.Fil
 	in, snapshot, err := e.lowerable(ctx, b, dir, x)
 	if err != nil {
 		return err
+	}
+	if x.agent != nil {
+		in.Agent = filepath.Join(dir, "agent")
+		if err := listenAt(x.agent, in.Agent); err != nil {
+			return err
+		}
 	}
 	private, err := listenPrivately(in.Socket)
 	if err != nil {

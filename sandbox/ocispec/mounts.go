@@ -23,6 +23,9 @@ func mounts(in Input) []specs.Mount {
 	for _, b := range binds {
 		all = append(all, bind(b))
 	}
+	if in.Agent != "" {
+		all = append(all, bind(Bind{Source: in.Agent, At: AgentPath, Writable: true, Options: []string{"noexec"}}))
+	}
 	return append(all,
 		bind(Bind{Source: in.Host.Init, At: InitPath}),
 		bind(Bind{Source: in.Socket, At: SocketPath, Writable: true, Options: []string{"noexec"}}),

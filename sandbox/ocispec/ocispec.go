@@ -24,6 +24,8 @@ const (
 	Home       = sandbox.HomeInside
 	InitPath   = "/.garita/init"
 	SocketPath = "/.garita/socket"
+	// AgentPath is the socket of the ssh agent, where there is one.
+	AgentPath = "/.garita/agent"
 	// TrustPath is the certificate of the sandbox's own authority, alone.
 	TrustPath = "/.garita/ca.crt"
 	// JavaPath is the same and the host's, as Java reads it.
@@ -82,7 +84,8 @@ type Input struct {
 	Folders []Bind // of Launch.Folders, in that order
 	Mounts  []Bind // of Launch.Mounts, and the engine's own
 	Listen  []string
-	Trust   Trust // of Launch.Trust; the zero Trust without one
+	Agent   string // the socket of the ssh agent; "" without one
+	Trust   Trust  // of Launch.Trust; the zero Trust without one
 	// Observer is the socket of whoever is asked about each watched system call; "" where none is watched.
 	Observer string
 }
@@ -221,6 +224,9 @@ func request(in Input) handoff.Request {
 		maps.Copy(env, quickToFail)
 	}
 	trust(env, in.Trust)
+	if in.Agent != "" {
+		env["SSH_AUTH_SOCK"] = AgentPath
+	}
 	maps.Copy(env, in.Launch.Env)
 	for name, value := range env {
 		r.Env = append(r.Env, name+"="+value)

@@ -149,11 +149,28 @@ func (o *WayOut) SetRules(ctx context.Context, l sandbox.Allowlist, out Outside)
 const (
 	AskedUpload      = wire.AskedUpload
 	AskedCredentials = wire.AskedCredentials
+	AskedHostKey     = wire.AskedHostKey
 )
 
 // Answer ends the wait of the connections that a is about; a no ends those that an earlier yes let pass.
 func (o *WayOut) Answer(ctx context.Context, a NetworkAsked, allow bool, rule string) error {
-	return o.wall.tell(ctx, wire.AnswersPath, wire.Answer{ID: o.id, Host: a.Host, Port: a.Port, What: a.What, Allow: allow, Rule: rule})
+	return o.wall.tell(ctx, wire.AnswersPath, o.answer(a, allow, rule))
+}
+
+// RefuseKey ends the wait of connections to a host whose key is not known; why is a sentence. changed says
+// that the host is known by another one.
+func (o *WayOut) RefuseKey(ctx context.Context, a NetworkAsked, why string, changed bool) error {
+	no := o.answer(a, false, "")
+	no.Why, no.Changed = why, changed
+	return o.wall.tell(ctx, wire.AnswersPath, no)
+}
+
+func (o *WayOut) answer(a NetworkAsked, allow bool, rule string) wire.Answer {
+	out := wire.Answer{ID: o.id, Host: a.Host, Port: a.Port, What: a.What, Allow: allow, Rule: rule}
+	if a.Key != nil {
+		out.Key = a.Key.Fingerprint
+	}
+	return out
 }
 
 // Live lists the open connections, oldest first, with the bytes that have passed by now.
@@ -210,7 +227,11 @@ func (e *Engine) StartNetworked(ctx context.Context, l sandbox.Launch, io sandbo
 	if network == nil {
 		return nil, fmt.Errorf("start %s: no way out was given: %w", l.Server, errdefs.ErrInvalidArgument)
 	}
-	return e.start(ctx, l, io.In, io.Out, io.Err, io.Lifeline, network)
+	files := []*os.File{io.In, io.Out, io.Err, io.Lifeline, network}
+	if io.Agent != nil {
+		files = append(files, io.Agent)
+	}
+	return e.start(ctx, l, files...)
 }
 
 // Reconnect gives a running sandbox's network to another life of the wall. FailedPrecondition: it has none.
