@@ -197,6 +197,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	parts.Go(func() error { return d.keepRecord(running) })
 	parts.Go(func() error { return d.vault.keeper.Run(running) })
 	parts.Go(func() error { return d.secrets.run(running) })
+	parts.Go(func() error { return d.ways.run(running) })
 	err = parts.Wait()
 
 	d.stop()

@@ -38,6 +38,7 @@ type ways struct {
 	host   client.NetworkHost // zero but in tests
 	home   string             // the person's
 	asking sync.WaitGroup
+	wake   chan struct{} // a permission may end earlier than was thought
 
 	mu    sync.Mutex // guards the fields below
 	whose map[sandbox.InstanceID]gateway.Options
@@ -77,7 +78,7 @@ type way struct {
 
 func newWays(d *Daemon) *ways {
 	return &ways{
-		d: d, whose: map[sandbox.InstanceID]gateway.Options{}, open: map[sandbox.InstanceID]*way{}, tried: map[sandbox.ServerName][]tried{},
+		d: d, wake: make(chan struct{}, 1), whose: map[sandbox.InstanceID]gateway.Options{}, open: map[sandbox.InstanceID]*way{}, tried: map[sandbox.ServerName][]tried{},
 	}
 }
 
@@ -269,12 +270,46 @@ func (o *way) by() *client.Wall {
 // says which sandboxes were cut off, as the wall could not be told.
 func (w *ways) refresh(ctx context.Context) error {
 	var errs []error
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
 	w.outdate()
 	for _, o := range w.all() {
 		errs = append(errs, o.refresh(ctx))
 		w.d.events.Publish("network", string(o.launch.Server), nil)
 	}
 	return errors.Join(errs...)
+}
+
+// run puts an end to permissions when their time is over, until ctx ends.
+func (w *ways) run(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		wait := time.Hour
+		if next := w.nextEnd(time.Now()); !next.IsZero() {
+			wait = min(wait, max(time.Millisecond, time.Until(next)))
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+			_ = w.refresh(ctx) // what is wrong is in the log
+		case <-w.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// nextEnd is when the first of the permissions about hosts ends by itself; zero for never.
+func (w *ways) nextEnd(now time.Time) (next time.Time) {
+	for _, g := range w.d.gate.Grants() {
+		if !ended(g, now) && cmp.Or(grants.Host(g), grants.UploadHost(g), grants.CredentialsHost(g)) != "" {
+			next = earlier(next, g.Until)
+		}
+	}
+	return next
 }
 
 // outdate has those sandboxes started anew before their next call that lack something which only a start

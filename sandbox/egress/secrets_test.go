@@ -77,6 +77,21 @@ func TestPlaceholdersAreTakenOrRefused(t *testing.T) {
 	}
 }
 
+// TestWhatTheWallIsToldMayBeLarge: as much as one server may have is taken; what is more is refused with the reason.
+func TestWhatTheWallIsToldMayBeLarge(t *testing.T) {
+	w, _ := startWall(t)
+	o, err := wayOut(t, w, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.SetRules(t.Context(), sandbox.Unsaid(), client.Outside{NoProxy: strings.Repeat("x", 10<<20)}); err != nil {
+		t.Errorf("10 MiB: %v", err)
+	}
+	if err := o.SetRules(t.Context(), sandbox.Unsaid(), client.Outside{NoProxy: strings.Repeat("x", 65<<20)}); !errdefs.IsInvalidArgument(err) || !strings.Contains(err.Error(), "64 MiB") {
+		t.Errorf("65 MiB: %v", err)
+	}
+}
+
 func TestACrashPrintsNoSecret(t *testing.T) {
 	w, log := startWall(t)
 	if _, err := wayOut(t, w, nil, secretFor("api.example.org")); err != nil {

@@ -19,9 +19,6 @@ import (
 	"github.com/garita-dev/garita/sandbox/image"
 )
 
-// maxRequest bounds the daemon's own messages, in bytes; certificates are the largest part.
-const maxRequest = 4 << 20
-
 // registryServer serves packages to one sandbox per request, as long as the request lasts.
 type registryServer struct {
 	log    *slog.Logger
@@ -145,7 +142,7 @@ func pull(ctx context.Context, request wire.Pull, report image.Report) (image.La
 }
 
 func decode(r *http.Request, into any) error {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequest))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, wire.MaxRequest))
 	if err != nil {
 		return fmt.Errorf("read the request: %v: %w", err, errdefs.ErrInvalidArgument)
 	}

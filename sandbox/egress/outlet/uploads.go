@@ -105,14 +105,19 @@ func (o *Outlet) maySend(l *live, n int) error {
 	rules := o.current()
 	limit, limited := rules.Upload()
 	e := l.endpoint()
-	if more := o.uploads.sends(l.together(), &l.owed, int64(n)); !limited || more <= limit || listed(rules.AnySize, e) {
+	if more := o.uploads.sends(l.together(), &l.owed, int64(n)); !limited || more <= limit {
+		return nil
+	} else if listed(rules.AnySize, e) {
+		o.uploads.forget(l.together()) // what is sent by a permission does not count once that has ended
 		return nil
 	} else if !rules.Ask {
 		return o.refuseUpload(l, fmt.Sprintf("More than %s were about to be sent to %s, which is this server's limit.", inBytes(limit), e))
 	} else if _, why := o.ask(wire.Asked{Host: e.Host, Port: e.Port, What: wire.AskedUpload, Bytes: more}); why != "" {
 		return o.refuseUpload(l, fmt.Sprintf("More than %s were about to be sent to %s. %s", inBytes(limit), e, why))
 	}
-	l.anySize.Store(true)
+	if !listed(o.current().AnySize, e) { // a permission is looked at again each time, for it may end
+		l.anySize.Store(true)
+	}
 	o.uploads.forget(l.together())
 	return nil
 }
@@ -158,7 +163,9 @@ func (o *Outlet) maySay(l *live, kinds []string) error {
 	if _, why := o.ask(wire.Asked{Host: e.Host, Port: e.Port, What: wire.AskedCredentials, Kinds: kinds}); why != "" {
 		return o.refuseUpload(l, found+" "+why)
 	}
-	l.anyText.Store(true)
+	if !listed(o.current().AnyText, e) {
+		l.anyText.Store(true)
+	}
 	return nil
 }
 

@@ -113,6 +113,40 @@ func TestLargeUploadsAreAskedAbout(t *testing.T) {
 	}
 }
 
+// TestAPermissionToUploadEnds: a connection that a permission had cleared is judged anew when that is revoked,
+// and one that a person had cleared by itself goes on.
+func TestAPermissionToUploadEnds(t *testing.T) {
+	for name, permission := range map[string]bool{"a permission": true, "a yes for this connection": false} {
+		t.Run(name, func(t *testing.T) {
+			rules := allowed(t, "drop.example.com:7000")
+			rules.Ask = true
+			permitted := rules
+			permitted.AnySize = rules.Endpoints
+			s := newStage(t, rules, sink(t, 1))
+			s.lookup.names["drop.example.com"] = []string{"93.184.216.34"}
+			conn := s.connect("drop.example.com", 7000)
+			if conn == nil {
+				t.Fatal("refused")
+			}
+			go func() {
+				s.await("the question", func(e wire.Event) bool { return e.Asked != nil && e.Asked.What == wire.AskedUpload })
+				if permission {
+					s.SetRules(permitted)
+				}
+				s.Answer(wire.Answer{Host: "drop.example.com", Port: 7000, What: wire.AskedUpload, Allow: true})
+			}()
+			if err := upload(conn, 48, 1); err != nil {
+				t.Fatalf("3 MiB that were permitted: %v", err)
+			}
+			rules.Ask, rules.UploadLimit = false, 1<<20 // the permission has ended, and nobody is there to ask
+			s.SetRules(rules)
+			if err := upload(conn, 48, 1); (err == nil) == permission {
+				t.Errorf("3 MiB more: %v", err)
+			}
+		})
+	}
+}
+
 // TestAnUploadInPiecesIsOne: what many connections to one host send counts together.
 func TestAnUploadInPiecesIsOne(t *testing.T) {
 	rules := allowed(t, "drop.example.com:7000")

@@ -21,6 +21,10 @@ const (
 	LivePath = "/v1/sandboxes/live"
 )
 
+// MaxRequest bounds what the wall is told at once, in bytes. A hundred secrets of 64 KiB, all of bytes that
+// JSON writes as six, have room.
+const MaxRequest = 64 << 20
+
 // What the engine sends over a sandbox's socket, one file with each text.
 const (
 	PacketSocket = "packet" // an AF_PACKET socket on the wall's end of the link

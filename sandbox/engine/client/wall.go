@@ -248,6 +248,9 @@ func (w *Wall) post(ctx context.Context, path string, request any, files ...*os.
 	if err != nil {
 		return nil, err
 	}
+	if len(body) > wire.MaxRequest {
+		return nil, fmt.Errorf("the wall takes %d MiB at once, and this is more: one server's secrets, hosts and certificates are too many together: %w", wire.MaxRequest>>20, errdefs.ErrInvalidArgument)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://wall"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
