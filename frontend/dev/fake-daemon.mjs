@@ -148,7 +148,20 @@ function hostileNetwork() {
     ...at,
   }));
   tried[3].propose = `${hosts[3]}:443`;
-  return { server: "git", allow: [], lan: [], host_ports: [], public_web: false, ask: true, granted: [], live: [], tried };
+  return {
+    server: "git",
+    allow: [],
+    lan: [],
+    host_ports: [],
+    ssh: [],
+    public_web: false,
+    deny: [],
+    ask: true,
+    none: false,
+    granted: [],
+    live: [],
+    tried,
+  };
 }
 
 /** dialogs are the questions about twenty real calls, by their names. */
@@ -345,14 +358,27 @@ function rotate(world, name) {
 function networkOf(world, server) {
   let n = world.networks.find((x) => x.server === server);
   if (!n) {
-    n = { server, allow: [], lan: [], host_ports: [], public_web: false, ask: true, granted: [], live: [], tried: [] };
+    n = {
+      server,
+      allow: [],
+      lan: [],
+      host_ports: [],
+      ssh: [],
+      public_web: false,
+      deny: [],
+      ask: true,
+      none: false,
+      granted: [],
+      live: [],
+      tried: [],
+    };
     world.networks.push(n);
   }
   return n;
 }
 
 /** changeNetwork knows a host from a wildcard over everybody's names, and no more. */
-function changeNetwork(world, server, { host, allow }) {
+function changeNetwork(world, server, { host, allow, forget }) {
   const n = networkOf(world, server);
   if (/^\*\.[a-z]+$/.test(host)) {
     const title = `change what ${server} may reach: "${host}": anybody can have a name below ${host.slice(2)}; name the hosts`;
@@ -361,8 +387,15 @@ function changeNetwork(world, server, { host, allow }) {
   const rule = /:\d+$/.test(host) ? host : `${host}:443`;
   if (host === "public-web") n.public_web = allow;
   else {
+    const was = n.allow.length + n.lan.length;
     for (const list of ["allow", "lan"]) n[list] = n[list].filter((r) => r !== rule);
+    const taken = n.allow.length + n.lan.length < was;
+    n.deny = n.deny.filter((r) => r !== host && r !== rule);
     if (allow) n.allow.push(rule);
+    else if (!taken && !forget) {
+      n.deny.push(host);
+      for (const t of n.tried) if (`${t.host}:${t.port}` === host) Object.assign(t, { kind: "denied", propose: undefined });
+    }
   }
   if (allow) n.tried = n.tried.filter((t) => t.propose !== rule);
   else n.live = n.live.filter((l) => `${l.host}:${l.port}` !== rule);

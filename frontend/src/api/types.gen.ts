@@ -644,6 +644,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/secrets/{name}/grants/proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose grant
+         * @description May be called by: programs of this user, the page.
+         */
+        post: operations["propose-grant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/secrets/{name}/grants/{server}": {
         parameters: {
             query?: never;
@@ -3415,6 +3435,41 @@ export interface operations {
             };
         };
     };
+    "propose-grant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretGrant"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretGrant"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "revoke-secret": {
         parameters: {
             query?: never;
@@ -3450,13 +3505,11 @@ export interface operations {
     "rotate-secret": {
         parameters: {
             query?: {
-                /** @description Uses since then; all that are on record without it */
-                since?: string;
+                /** @description Take it from all servers for good, so that the next value is nobody's */
+                forget_grants?: boolean;
             };
             header?: never;
-            path: {
-                name: string;
-            };
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

@@ -36,6 +36,7 @@ export type Matched = Schemas["Matched"];
 export type Network = Schemas["Network"];
 export type NetworkChange = Schemas["NetworkChange"];
 export type NetworkGrant = Schemas["NetworkGrant"];
+export type NetworkSSH = Schemas["NetworkSSH"];
 export type NetworkTried = Schemas["NetworkTried"];
 export type Observation = Schemas["Observation"];
 export type Observed = Schemas["Observed"];

@@ -1,2 +1,184 @@
-/** templates are sentences of the daemon and what they mean in Spanish, in the order they are tried. */
-export const templates: readonly (readonly [said: string, means: string])[] = [["Everything is running", "Todo está en marcha"]];
+/** templates are sentences of the daemon and what they mean in Spanish, in the order they are tried. A {…said} is a sentence
+ * itself, a {…word} holds no blank, {n} is a number. */
+export const templates: readonly (readonly [said: string, means: string])[] = [
+  ["Everything is running", "Todo está en marcha"],
+  ["Running; no server is configured yet", "En marcha; todavía no hay ningún servidor configurado"],
+  ["{hostword} is not in this server's list of hosts.", "{hostword} no está en la lista de hosts de este servidor."],
+  ["{hostword} is allowed at port {ports}, and not at {n}.", "{hostword} está permitido en el puerto {ports}, y no en el {n}."],
+  [
+    "{hostword} is an address; hosts are reached by their names.",
+    "{hostword} es una dirección; a los hosts se llega por su nombre.",
+  ],
+  [
+    "{ruleword} does not include {hostword} itself, only what is below it.",
+    "{ruleword} no incluye {hostword}, solo lo que hay debajo.",
+  ],
+  ["Port {n} of this machine is not granted.", "El puerto {n} de esta máquina no está concedido."],
+  ["Port {n} of this machine is Garita's own.", "El puerto {n} de esta máquina es de la propia Garita."],
+  [
+    "{hostword} is for looking up names, which Garita does itself.",
+    "{hostword} sirve para buscar nombres, y eso lo hace Garita.",
+  ],
+  ["{hostword} is asked for names, which Garita answers itself.", "A {hostword} se le piden nombres, y a eso responde Garita."],
+  [
+    "{what} is kept blocked: {ruleword} stands under network.deny.",
+    "{what} se mantiene bloqueado: {ruleword} está en network.deny.",
+  ],
+  ["{hostword} is allowed, but could not be reached: {why}.", "{hostword} está permitido, pero no se pudo llegar a él: {why}."],
+  ["{hostword} is allowed, but could not be found: {why}.", "{hostword} está permitido, pero no se encontró: {why}."],
+  ["This server has asked for too many different names.", "Este servidor ha preguntado por demasiados nombres distintos."],
+  [
+    "{hostword} is not in {serverword}'s list of hosts; it was asked for {duringsaid}. Its address is looked up after a yes, not before, and refused then if it is a private one or a cloud's own.",
+    "{hostword} no está en la lista de hosts de {serverword}; se pidió {duringsaid}. Su dirección se busca después de un sí, no antes, y se rechaza si es privada o propia de una nube.",
+  ],
+  ["in a call", "en una llamada"],
+  ["while no call was under way", "sin ninguna llamada en curso"],
+  ["while {n} calls were under way", "con {n} llamadas en curso"],
+  ["It may change something.", "Puede cambiar algo."],
+  ["It may change something: {whysaid}", "Puede cambiar algo: {whysaid}"],
+  ["It may destroy or publish something that cannot be taken back.", "Puede destruir o publicar algo que no se puede deshacer."],
+  [
+    "It may destroy or publish something that cannot be taken back: {whysaid}",
+    "Puede destruir o publicar algo que no se puede deshacer: {whysaid}",
+  ],
+  ["It runs commands or code.", "Ejecuta órdenes o código."],
+  ["It runs commands or code: {whysaid}", "Ejecuta órdenes o código: {whysaid}"],
+  ["It is not known to be read-only.", "No se sabe si solo lee."],
+  ["It is not known to be read-only: {whysaid}", "No se sabe si solo lee: {whysaid}"],
+  ["It reads only.", "Solo lee."],
+  ["It reads only: {whysaid}", "Solo lee: {whysaid}"],
+  ["The policy allows it.", "La política lo permite."],
+  ["The policy asks about it.", "La política pregunta por ello."],
+  ["The policy denies it.", "La política lo deniega."],
+  [
+    "The policy file cannot be read, so nobody knows what you want let through.",
+    "No se puede leer el archivo de política, así que nadie sabe qué quieres dejar pasar.",
+  ],
+  ["It would be let through otherwise.", "De otro modo pasaría."],
+  [
+    "It comes with answers to a question that the server is not known to have asked; they are shown with the call.",
+    "Trae respuestas a una pregunta que no consta que el servidor hiciera; se muestran con la llamada.",
+  ],
+  [
+    "{toolword} works on your files directly, with nothing in between that could be undone.",
+    "{toolword} trabaja directamente con tus archivos, sin nada en medio que se pueda deshacer.",
+  ],
+  [
+    "{serverword} runs outside of Garita's walls, where nobody sees what {toolword} does.",
+    "{serverword} se ejecuta fuera de los muros de Garita, donde nadie ve lo que hace {toolword}.",
+  ],
+  ["{toolword} no longer passes as a read: {whysaid}", "{toolword} ya no pasa por lectura: {whysaid}"],
+  [
+    "{toolword} is held back until a person has reviewed it: {whysaid}",
+    "{toolword} queda retenida hasta que una persona la revise: {whysaid}",
+  ],
+  ["You allowed it before: {words}", "Lo permitiste antes: {words}"],
+  ["What Garita knows of {profile} says so.", "Lo dice lo que Garita sabe de {profile}."],
+  ["Its name reads, and none of its arguments writes.", "Su nombre lee, y ninguno de sus argumentos escribe."],
+  ["Its SQL only reads.", "Su SQL solo lee."],
+  ["Its GraphQL only queries.", "Su GraphQL solo consulta."],
+  ["Its arguments cannot be read.", "No se pueden leer sus argumentos."],
+  ["Garita does not know this tool.", "Garita no conoce esta herramienta."],
+  ["the wall", "el muro"],
+  ["nothing was written", "no se escribió nada"],
+  ["you denied it", "lo denegaste"],
+  ["the hosts of it that were reached are named instead", "en su lugar se nombran los hosts a los que llegó"],
+  ["One request waits for you", "Una solicitud te espera"],
+  ["{n} requests wait for you", "{n} solicitudes te esperan"],
+  ["The engine is starting", "El motor está arrancando"],
+  ["Servers cannot start: {why}", "Los servidores no pueden arrancar: {why}"],
+  ["Settings are not in force as they stand", "Los ajustes no están en vigor tal como están"],
+  [
+    "Garita runs as root: the engine has no user namespace of its own. Run it as an ordinary user where you can.",
+    "Garita se ejecuta como root: el motor no tiene un espacio de usuario propio. Ejecútala como usuario normal donde puedas.",
+  ],
+  ["It runs in the agent itself, outside of Garita's walls.", "Se ejecuta en el propio agente, fuera de los muros de Garita."],
+  [
+    "It runs in the agent itself, with your rights and outside of Garita's walls: nothing of it is kept back.",
+    "Se ejecuta en el propio agente, con tus permisos y fuera de los muros de Garita: nada de ello se retiene.",
+  ],
+  [
+    "It runs outside of Garita's walls: what it does there cannot be kept back or taken back.",
+    "Se ejecuta fuera de los muros de Garita: lo que haga allí no se puede retener ni deshacer.",
+  ],
+  ["It only reads; what it reads goes to the agent.", "Solo lee; lo que lee va al agente."],
+  ["It changes your files at once.", "Cambia tus archivos en el acto."],
+  [
+    "Files it changes stay in the agent's workspace until you apply them; what it sends to hosts cannot be taken back.",
+    "Los archivos que cambia quedan en el espacio del agente hasta que los apliques; lo que envía a hosts no se puede deshacer.",
+  ],
+  ["It stays in the agent's workspace until you apply it.", "Queda en el espacio del agente hasta que lo apliques."],
+  [
+    "It can write no files of yours; what it sends to hosts cannot be taken back.",
+    "No puede escribir archivos tuyos; lo que envía a hosts no se puede deshacer.",
+  ],
+  [
+    "It stays in the sandbox, which has no files of yours to write and reaches no host.",
+    "Queda en el entorno aislado, que no tiene archivos tuyos y no llega a ningún host.",
+  ],
+  ["whatever you reach: files, network, programs", "todo lo que tú alcanzas: archivos, red, programas"],
+  [
+    "whatever the server reaches where it runs; the arguments are sent there",
+    "todo lo que el servidor alcanza donde se ejecuta; los argumentos se envían allí",
+  ],
+  ["no host, no secret", "ningún host, ningún secreto"],
+  ["default rule 1 (reads pass)", "regla de serie 1 (las lecturas pasan)"],
+  ["default rule 2 (everything else asks)", "regla de serie 2 (todo lo demás pregunta)"],
+  [
+    "default rule 3 (tools the server never listed are refused)",
+    "regla de serie 3 (se rechazan herramientas que el servidor nunca listó)",
+  ],
+  [
+    "default rule 4 (credential-like and very large arguments ask)",
+    "regla de serie 4 (preguntan los argumentos que parecen credenciales o son muy grandes)",
+  ],
+  ["default rule 5 (a read that changed something asks)", "regla de serie 5 (pregunta una lectura que cambió algo)"],
+  ["default rule 6 (in direct mode everything asks)", "regla de serie 6 (en modo directo todo pregunta)"],
+  [
+    "default rule 7 (a call that was let through may go on after the server's own question)",
+    "regla de serie 7 (una llamada que pasó puede seguir tras la pregunta del propio servidor)",
+  ],
+  [
+    "default rule 8 (servers that run elsewhere ask)",
+    "regla de serie 8 (preguntan los servidores que se ejecutan en otra parte)",
+  ],
+  [
+    "default rule 9 (reads of secrets and of other people's data ask)",
+    "regla de serie 9 (preguntan las lecturas de secretos y de datos ajenos)",
+  ],
+  [
+    "default rule 10 (tools nobody has reviewed are held back)",
+    "regla de serie 10 (se retienen herramientas que nadie ha revisado)",
+  ],
+  [
+    "default rule 11 (with no policy that can be read, reads ask too)",
+    "regla de serie 11 (sin una política legible, las lecturas también preguntan)",
+  ],
+  [
+    "default rule 12 (what an agent does after a result that reads like instructions asks)",
+    "regla de serie 12 (pregunta lo que un agente hace tras un resultado que parece dar instrucciones)",
+  ],
+  [
+    "default rule 13 (answers to a question the server is not known to have asked ask)",
+    "regla de serie 13 (preguntan respuestas a algo que no consta que el servidor preguntara)",
+  ],
+  [
+    "default rule 14 (of a server that is observed, everything asks)",
+    "regla de serie 14 (de un servidor observado, todo pregunta)",
+  ],
+  [
+    "No keyring: choose encrypted file store. Nothing on the session bus answers as org.freedesktop.secrets.",
+    "Sin llavero: elige el archivo cifrado. Nada en el bus de sesión responde como org.freedesktop.secrets.",
+  ],
+  [
+    "No keyring: the one that holds the key of the secrets does not answer on the session bus.",
+    "Sin llavero: el que guarda la clave de los secretos no responde en el bus de sesión.",
+  ],
+  ["Keyring locked - waiting for you to unlock it.", "Llavero bloqueado: espera a que lo desbloquees."],
+  [
+    "The key of the secrets is in {path}, and its passphrase has not been given since the daemon started.",
+    "La clave de los secretos está en {path}, y su contraseña no se ha dado desde que arrancó el daemon.",
+  ],
+  ["{whoword} wants to reach {hostword}", "{whoword} quiere llegar a {hostword}"],
+  ["{whoword} wants to {does}", "{whoword} quiere: {does}"],
+];

@@ -139,7 +139,20 @@ class FakeSocket {
 
 /** unreached is what there is to say of a server that reaches nothing. */
 export function unreached(server: string) {
-  return { server, allow: [], lan: [], host_ports: [], ssh: [], public_web: false, ask: true, granted: [], live: [], tried: [] };
+  return {
+    server,
+    allow: [],
+    lan: [],
+    host_ports: [],
+    ssh: [],
+    public_web: false,
+    deny: [],
+    ask: true,
+    none: false,
+    granted: [],
+    live: [],
+    tried: [],
+  };
 }
 
 /** many is a daemon in the midst of things. */

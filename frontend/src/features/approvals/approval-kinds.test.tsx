@@ -51,6 +51,40 @@ describe("a question that is not about a call", () => {
     expect(dialog.textContent).not.toContain("\u200b");
   });
 
+  it("shows a host's key in groups that can be compared, and what a yes means", async () => {
+    const host_key = { type: "ssh-ed25519", fingerprint: "SHA256:uNiVztksCsDhcc0u9e8BgrJXVGDhxFLgFZ3Zw1mR5Jk" };
+    const network = { hosts: ["git.example:22"], addresses: [], after: false, host_key };
+    const dialog = await review(of("network", { network }));
+    expect(screen.getByRole("img", { name: host_key.fingerprint }).children).toHaveLength(12);
+    expect(screen.getByRole("button", { name: `Copy: ${host_key.fingerprint}` })).toBeTruthy();
+    expect(dialog.textContent).toContain("ssh-ed25519");
+    expect(dialog.textContent).toContain("Is this its key?");
+    await expectAccessible();
+  });
+
+  it("shows a command line whole, with what cannot be seen in it", async () => {
+    const line = `git push origin main\u200b ${"x".repeat(1300)}`;
+    const exec = { line, path: "/usr/bin/git", dir: "/workspace/project" };
+    const dialog = await review(of("command", { exec }));
+    expect(dialog.textContent).toContain("main⟨U+200B⟩");
+    expect(dialog.textContent).toContain("/workspace/project");
+    expect(screen.getByText("Read it to its end, and unfold what is folded: then Approve arms.")).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: /^Show all/ }));
+    expect(dialog.textContent).toContain("x".repeat(1300));
+    await expectAccessible();
+  });
+
+  it("says whose key signs, for whom and where, when a server wants the ssh agent", async () => {
+    const agent = { user: "git\u202e", comment: "ana@laptop", host_key: "SHA256:aaaabbbbccccddddeeeeffff" };
+    const secret = { secret: "SHA256:zklQie8ppBmqxw09hGEStn1t4eyp3vtnui86vnTPJ8I", hosts: ["git.example:22"], agent };
+    const dialog = await review(of("secret", { secret }));
+    expect(dialog.textContent).toContain("git⟨U+202E⟩");
+    expect(dialog.textContent).toContain("ana@laptop");
+    expect(dialog.textContent).toContain("A yes signs once");
+    expect(screen.getAllByRole("img", { name: /^SHA256:/ })).toHaveLength(2);
+    await expectAccessible();
+  });
+
   it("names the hosts a server wants to reach, and the call it is for", async () => {
     const network = { hosts: ["api.example.test:443"], call: fixtures.calls.calls[0]!.id, after: false };
     const dialog = await review(of("network", { network }));

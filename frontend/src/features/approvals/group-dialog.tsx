@@ -7,6 +7,7 @@ import { Facts } from "@/ui/facts";
 import { Foreign } from "@/ui/foreign";
 import { Scroll } from "@/ui/scroll";
 import { useWatched, Watched } from "@/ui/unseen";
+import { Said } from "@/ui/said";
 import { Actions } from "./actions";
 import { DialogFrame } from "./dialog-frame";
 import { GroupMemberRow } from "./group-member";
@@ -71,7 +72,7 @@ export function GroupDialog({ id, close }: { id: string; close: () => void }) {
                       [
                         t("approval.why"),
                         <>
-                          <Foreign text={first.call.reason} /> <span className="text-ink3">{first.call.rule}</span>
+                          <Said text={first.call.reason} /> <Said text={first.call.rule} className="text-ink3" />
                         </>,
                       ],
                       [t("approval.before"), first.before],

@@ -4,6 +4,7 @@ import { useT, type Key } from "@/lib/i18n";
 import { Badge } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
 import { Foreign } from "@/ui/foreign";
+import { Said } from "@/ui/said";
 import { Scroll } from "@/ui/scroll";
 import { Section } from "@/ui/section";
 import { Findings } from "./findings";
@@ -19,6 +20,14 @@ interface Props {
   children: ReactNode;
 }
 
+/** headingOf is what the main part of a question is about. */
+function headingOf({ kind, diff, network, secret }: Approval): Key {
+  if (diff) return "approval.changes";
+  if (network?.host_key) return "approval.heading.hostKey";
+  if (secret?.agent) return "approval.heading.agent";
+  return headings[kind] ?? "approval.heading.call";
+}
+
 const headings: Record<string, Key> = {
   tool: "approval.heading.tool",
   network: "approval.heading.network",
@@ -31,13 +40,13 @@ const headings: Record<string, Key> = {
 export function Question({ approval, raw, input, unfolded, unfold, children }: Props) {
   const t = useT();
   const { call, diff } = approval;
-  const label = t(diff ? "approval.changes" : (headings[approval.kind] ?? "approval.heading.call"));
+  const label = t(headingOf(approval));
   return (
     // On a low screen all of it scrolls, else only what changes; the answer stays in sight.
     <div className="flex min-h-0 flex-auto flex-col overflow-y-auto">
       <div className="shrink-0 border-b border-line py-3.5 pr-12 pl-[22px]">
         <h2 id="approval-title" className="m-0 mb-1 text-xl leading-[1.3] font-[640] tracking-[-0.015em] text-pretty">
-          <Foreign text={approval.title} />
+          <Said text={approval.title} />
         </h2>
         {!approval.title.includes(approval.object) && approval.object !== call.tool && (
           <p className="m-0 mb-0.5 line-clamp-2">
@@ -51,7 +60,7 @@ export function Question({ approval, raw, input, unfolded, unfold, children }: P
               {". "}
             </>
           )}
-          {approval.stays}
+          <Said text={approval.stays} />
         </p>
       </div>
       <Findings findings={approval.findings ?? []} />
@@ -83,14 +92,14 @@ export function Question({ approval, raw, input, unfolded, unfold, children }: P
             [
               t("approval.why"),
               <>
-                <Foreign text={call.reason} /> <span className="text-ink3">{call.rule}</span>
+                <Said text={call.reason} /> <Said text={call.rule} className="text-ink3" />
                 {call.class_why && !call.reason.includes(call.class_why.replace(/\.$/, "")) && (
-                  <Foreign text={call.class_why} className="block text-ink2" />
+                  <Said text={call.class_why} className="block text-ink2" />
                 )}
               </>,
             ],
-            [t("approval.before"), approval.before],
-            [t("approval.reaches"), approval.reaches],
+            [t("approval.before"), approval.before && <Said text={approval.before} />],
+            [t("approval.reaches"), approval.reaches && <Said text={approval.reaches} />],
           ]}
         />
       </div>

@@ -12,6 +12,7 @@ import { DefinitionDiff } from "@/ui/definition-diff";
 import { Diff } from "@/ui/diff";
 import { Facts } from "@/ui/facts";
 import { Failure, tell } from "@/ui/failure";
+import { Fingerprint } from "@/ui/fingerprint";
 import { Foreign } from "@/ui/foreign";
 import { ForeignBlock } from "@/ui/foreign-block";
 import { Icon } from "@/ui/icon";
@@ -32,6 +33,8 @@ export function Subject({ approval, raw, input, unfolded }: Props) {
   if (approval.apply) return <ApplySubject approval={approval} />;
   if (approval.network) return <NetworkSubject server={approval.call.server} network={approval.network} />;
   if (approval.install) return <InstallSubject install={approval.install} />;
+  if (approval.exec) return <ExecSubject server={approval.call.server} exec={approval.exec} />;
+  if (approval.secret?.agent) return <AgentSubject approval={approval} secret={approval.secret} agent={approval.secret.agent} />;
   if (approval.secret) return <SecretSubject approval={approval} secret={approval.secret} />;
   return (
     <>
@@ -124,6 +127,14 @@ function NetworkSubject({ server, network }: { server: string; network: NonNulla
   const { upload } = network;
   return (
     <>
+      {network.host_key && (
+        <div className="flex flex-col gap-1.5">
+          <span className="text-sm text-ink3">
+            {t("approval.hostKey")} <Foreign text={network.host_key.type} className="font-mono" />
+          </span>
+          <Fingerprint text={network.host_key.fingerprint} />
+        </div>
+      )}
       {upload && upload.kinds.length > 0 && <Doubts doubts={upload.kinds.map((kind) => t("approval.upload.kind", { kind }))} />}
       <Facts
         facts={[
@@ -134,7 +145,7 @@ function NetworkSubject({ server, network }: { server: string; network: NonNulla
             network.addresses?.length ? (
               <Lines key="a" lines={network.addresses} />
             ) : (
-              !network.after && <span className="text-ink2">{t("approval.network.notLookedUp")}</span>
+              !network.after && !network.host_key && <span className="text-ink2">{t("approval.network.notLookedUp")}</span>
             ),
           ],
           [
@@ -145,7 +156,15 @@ function NetworkSubject({ server, network }: { server: string; network: NonNulla
         ]}
       />
       <p className="m-0 text-ink2">
-        {t(upload ? "approval.upload.body" : network.after ? "approval.network.after" : "approval.network.before")}
+        {t(
+          network.host_key
+            ? "approval.hostKey.body"
+            : upload
+              ? "approval.upload.body"
+              : network.after
+                ? "approval.network.after"
+                : "approval.network.before",
+        )}
       </p>
     </>
   );
@@ -201,6 +220,70 @@ function Doubts({ doubts }: { doubts: string[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** ExecSubject is a program that a server wants to run: the words of its line are the server's own. */
+function ExecSubject({ server, exec }: { server: string; exec: NonNullable<Approval["exec"]> }) {
+  const t = useT();
+  const call = useCall(exec.call || undefined).data?.call;
+  return (
+    <>
+      <ForeignBlock text={exec.line} from="server" label={t("approval.exec.line")} />
+      <Facts
+        facts={[
+          [t("approval.network.who"), <Foreign key="s" text={server} className="font-mono text-sm" />],
+          [
+            t("approval.exec.path"),
+            exec.path ? (
+              <Foreign key="p" text={exec.path} className="font-mono text-sm" />
+            ) : (
+              <span className="text-no">{t("approval.exec.memory")}</span>
+            ),
+          ],
+          [t("approval.exec.script"), exec.script && <Foreign text={exec.script} className="font-mono text-sm" />],
+          [t("approval.exec.dir"), exec.dir && <Foreign text={exec.dir} className="font-mono text-sm" />],
+          [t("approval.network.call"), call && <Sentence text={call.sentence} />],
+        ]}
+      />
+      <p className="m-0 text-ink2">{t("approval.exec.body")}</p>
+    </>
+  );
+}
+
+interface AgentProps {
+  approval: Approval;
+  secret: NonNullable<Approval["secret"]>;
+  agent: NonNullable<NonNullable<Approval["secret"]>["agent"]>;
+}
+
+/** AgentSubject is one signature that a server wants of the person's own ssh agent. */
+function AgentSubject({ approval, secret, agent }: AgentProps) {
+  const t = useT();
+  const call = useCall(approval.call.id || undefined).data?.call;
+  return (
+    <>
+      <Facts
+        facts={[
+          [t("approval.network.who"), <Foreign key="s" text={approval.call.server} className="font-mono text-sm" />],
+          [t("approval.agent.host"), <Lines key="h" lines={secret.hosts} />],
+          [t("approval.agent.user"), <Foreign key="u" text={agent.user} className="font-mono text-sm" />],
+          [t("approval.agent.comment"), agent.comment && <Foreign text={agent.comment} className="font-mono text-sm" />],
+          [t("approval.network.call"), call && <Sentence text={call.sentence} />],
+        ]}
+      />
+      <div className="flex flex-col gap-1.5">
+        <span className="text-sm text-ink3">{t("approval.agent.key")}</span>
+        <Fingerprint text={secret.secret} />
+      </div>
+      {agent.host_key && (
+        <div className="flex flex-col gap-1.5">
+          <span className="text-sm text-ink3">{t("approval.hostKey")}</span>
+          <Fingerprint text={agent.host_key} />
+        </div>
+      )}
+      <p className="m-0 text-ink2">{t("approval.agent.body")}</p>
+    </>
   );
 }
 

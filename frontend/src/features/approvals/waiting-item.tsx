@@ -5,6 +5,7 @@ import { useT } from "@/lib/i18n";
 import { useNow } from "@/lib/use-now";
 import { Badge } from "@/ui/badge";
 import { Foreign } from "@/ui/foreign";
+import { Said } from "@/ui/said";
 
 /** WaitingItem is one question in the list; the whole of it opens the review. */
 export function WaitingItem({ approval }: { approval: Approval }) {
@@ -16,11 +17,14 @@ export function WaitingItem({ approval }: { approval: Approval }) {
     <li className="relative flex items-center gap-4 rounded-xl border border-wait-line bg-wait-bg px-4 py-3.5 has-[a:focus-visible]:outline-2 has-[a:focus-visible]:outline-focus">
       <div className="flex min-w-0 flex-1 flex-col gap-1">
         <h2 className="m-0 text-md font-[600] tracking-[-0.005em]">
-          <Foreign text={approval.title} />
+          <Said text={approval.title} />
         </h2>
         <p className="m-0 text-ink2">
           <Foreign text={approval.object} className="font-mono text-sm text-ink" />
-          <span className="max-[620px]:hidden"> · {approval.stays}</span>
+          <span className="max-[620px]:hidden">
+            {" "}
+            · <Said text={approval.stays} />
+          </span>
         </p>
         <p className="tabular m-0 flex flex-wrap items-center gap-x-3 gap-y-1 pt-0.5 text-sm text-ink2">
           <Badge tone="wait">{t("approvals.waits", { time: took(waits) })}</Badge>

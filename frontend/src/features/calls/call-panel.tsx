@@ -14,6 +14,7 @@ import { ForeignBlock } from "@/ui/foreign-block";
 import { Panel } from "@/ui/panel";
 import { Section } from "@/ui/section";
 import { Sentence } from "@/ui/sentence";
+import { Said } from "@/ui/said";
 
 /** CallPanel tells one call whole: what it was, what was decided and why, what came of it. */
 export function CallPanel({ id, close }: { id: string; close: () => void }) {
@@ -73,7 +74,7 @@ function Whole({ whole: { call, raw, input } }: { whole: WholeCall }) {
       <Section label={t("call.decision")}>
         <Facts
           facts={[
-            [t("call.why"), <Foreign key="why" text={call.reason} />],
+            [t("call.why"), <Said key="why" text={call.reason} />],
             [t("call.rule"), <Foreign key="rule" text={call.rule} />],
             [
               t("call.class"),

@@ -13,6 +13,7 @@ import { Foreign } from "@/ui/foreign";
 import { Icon } from "@/ui/icon";
 import { LiveChip } from "@/ui/live-chip";
 import { Page } from "@/ui/page";
+import { Said } from "@/ui/said";
 import { CallBars } from "./call-bars";
 import { Card } from "./card";
 import { PromptsView } from "./prompts-view";
@@ -69,7 +70,7 @@ function Glance({ warnings, servers }: { warnings: string[]; servers: Parameters
             {warnings.map((w) => (
               <li key={w} className="flex gap-2">
                 <Icon name="warn" size={14} className="mt-0.5 text-ink3" />
-                <Foreign text={w} />
+                <Said text={w} />
               </li>
             ))}
           </ul>
@@ -125,7 +126,7 @@ function Waiting() {
         {waiting.slice(0, 4).map((a) => (
           <li key={a.id} className="flex items-center gap-3 border-t border-wait-line/60 py-2 first:border-t-0">
             <span className="min-w-0 flex-1">
-              <Foreign text={a.title} className="font-[550]" />
+              <Said text={a.title} className="font-[550]" />
               <span className="text-ink2"> · </span>
               <Foreign text={a.object} className="font-mono text-sm" />
             </span>

@@ -1,7 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { clock } from "@/lib/format";
-import { useT, type Key, type Translate } from "@/lib/i18n";
+import type { NetworkSSH, NetworkTried } from "@/api/types";
+import { useLocale, useT, type Key, type Locale, type Translate } from "@/lib/i18n";
+import { inLanguage } from "@/lib/said";
 import { visible } from "@/lib/visible";
 import { Badge, type BadgeTone } from "@/ui/badge";
 import { Button } from "@/ui/button";
@@ -15,7 +17,10 @@ export interface Deeds {
   allow: (rule: string) => void;
   takeBack: (rule: string) => void;
   revoke: (grant: string, host: string) => void;
-  keep: (row: Extract<Row, { state: "blocked" | "kept" }>) => void;
+  /** It is denied: nobody is asked about it any more. */
+  keep: (rule: string) => void;
+  /** It is asked about again. */
+  forget: (rule: string) => void;
 }
 
 const looks: Record<Row["state"], [tone: BadgeTone, icon: IconName, word: Key]> = {
@@ -26,11 +31,13 @@ const looks: Record<Row["state"], [tone: BadgeTone, icon: IconName, word: Key]> 
   kept: ["plain", "block", "network.word.kept"],
 };
 
+const changedKey: [tone: BadgeTone, icon: IconName, word: Key] = ["no", "warn", "network.word.changed"];
+
 /** HostRow is one host: the host, how it stands and why, and what can be done about it. */
 export function HostRow({ row, deeds }: { row: Row; deeds: Deeds }) {
   const t = useT();
-  const [tone, icon, word] = looks[row.state];
-  const about = aboutOf(row, t);
+  const [tone, icon, word] = row.state === "blocked" && row.tried.kind === "changed" ? changedKey : looks[row.state];
+  const about = aboutOf(row, t, useLocale());
   return (
     <li
       // As high as the picture beside it takes it to be: rowHeight.
@@ -80,29 +87,42 @@ function shortened(host: string): string {
 const longest = 52;
 
 /** aboutOf is the line under a host: how it came to be there. */
-function aboutOf(row: Row, t: Translate): string {
+function aboutOf(row: Row, t: Translate, locale: Locale): string {
   switch (row.state) {
     case "allowed": {
       const open = row.open > 0 ? t("network.open", { n: row.open }) : "";
       const kind = row.kind === "rule" ? "" : t(`network.kind.${row.kind}`);
-      return [kind, open].filter(Boolean).join(" · ");
+      return [kind, row.ssh && sshInWords(row.ssh, t), open].filter(Boolean).join(" · ");
     }
     case "granted":
       return [row.grant.words, row.open > 0 ? t("network.open", { n: row.open }) : ""].filter(Boolean).join(" · ");
     case "waits":
       return row.approval.title;
+    case "kept":
+      return row.tried ? counted(row.tried, t) : t("network.kept.untried");
     default:
-      return [
-        t("network.count", { n: row.tried.count, time: clock(row.tried.last) }),
-        plainly(row.tried.why, row.tried.host, t),
-      ].join(" · ");
+      return [counted(row.tried, t), plainly(row.tried, t, locale)].join(" · ");
   }
 }
 
+const counted = (tried: NetworkTried, t: Translate) => t("network.count", { n: tried.count, time: clock(tried.last) });
+
 /** plainly is the daemon's reason without the host, which stands above it. */
-function plainly(why: string, host: string, t: Translate): string {
-  const said = why.startsWith(`${host} `) ? why.slice(host.length + 1) : why;
-  return said === "is not in this server's list of hosts." ? t("network.notListed") : said;
+function plainly({ why, host }: NetworkTried, t: Translate, locale: Locale): string {
+  if (why === `${host} is not in this server's list of hosts.`) return t("network.notListed");
+  const said = inLanguage(why, locale);
+  return said.startsWith(`${host} `) ? said.slice(host.length + 1) : said;
+}
+
+/** sshInWords is by which keys a host may name itself that is reached by SSH, and which of the person's serve there. */
+function sshInWords(ssh: NetworkSSH, t: Translate): string {
+  return [
+    "SSH",
+    ssh.keys.length > 0 ? t("network.ssh.pinned", { n: ssh.keys.length }) : t("network.ssh.known"),
+    ssh.agent.length > 0 && t("network.ssh.agent"),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 function Actions({ row, deeds }: { row: Row; deeds: Deeds }): ReactNode {
@@ -147,6 +167,18 @@ function Actions({ row, deeds }: { row: Row; deeds: Deeds }): ReactNode {
           {t("approvals.review")}
         </Link>
       );
+    case "kept":
+      return (
+        <Button
+          small
+          look="quiet"
+          disabled={deeds.busy}
+          aria-label={name("network.forget")}
+          onClick={() => deeds.forget(row.host)}
+        >
+          {t("network.forget")}
+        </Button>
+      );
     default:
       return (
         <>
@@ -165,8 +197,14 @@ function Actions({ row, deeds }: { row: Row; deeds: Deeds }): ReactNode {
               servers.yaml
             </span>
           )}
-          {row.state === "blocked" && (
-            <Button small look="quiet" disabled={deeds.busy} aria-label={name("network.keep")} onClick={() => deeds.keep(row)}>
+          {row.deny && (
+            <Button
+              small
+              look="quiet"
+              disabled={deeds.busy}
+              aria-label={name("network.keep")}
+              onClick={() => deeds.keep(row.deny!)}
+            >
               {t("network.keep")}
             </Button>
           )}

@@ -25,13 +25,16 @@ describe("what a server reaches", () => {
   it("is listed with how each host stands, in words", async () => {
     open("/network?server=git");
     const reaches = await screen.findByRole("list", { name: "What git may reach" });
-    expect(within(reaches).getAllByRole("listitem")).toHaveLength(3);
+    expect(within(reaches).getAllByRole("listitem")).toHaveLength(4);
     expect(reaches.textContent).toContain("api.github.com:443allowed1 open now");
     expect(reaches.textContent).toContain("objects.githubusercontent.com:443for a while");
     const tried = screen.getByRole("list", { name: "What git tried" });
     expect(tried.textContent).toContain("collector.telemetry.example:443blockedtried 14 times");
     expect(screen.getByText("Anything not listed asks you.")).toBeTruthy();
-    expect(screen.getByRole("table", { name: "2 connections open now" }).textContent).toContain("140.82.121.6claude-code");
+    expect(screen.getByRole("img", { name: "4 allowed, 2 open now, 5 blocked" })).toBeTruthy();
+    expect(screen.getByRole("table", { name: "2 connections open now" }).textContent).toContain(
+      "140.82.121.6claude-code821 B10 KiB",
+    );
     await expectAccessible();
   });
 
@@ -91,16 +94,48 @@ describe("a blocked host", () => {
     expect(screen.getByRole("list", { name: "What git may reach" }).textContent).toContain(rule);
   });
 
-  it("is kept blocked, folded away, and comes back when it is asked for", async () => {
-    daemon.on("POST /servers/git/network", git);
+  it("is kept blocked by the daemon, folded away, and asked about again when that is wanted", async () => {
+    const denied = git.tried.map((one) => (one.port === 22 && one.kind === "port" ? { ...one, kind: "denied" } : one));
+    daemon.on("POST /servers/git/network", { ...git, deny: ["github.com:22"], tried: denied });
     open("/network?server=git");
     fireEvent.click(await screen.findByRole("button", { name: "Keep blocked: github.com:22" }));
     await waitFor(() => expect(changes()).toEqual([{ host: "github.com:22", allow: false }]));
+    expect(await screen.findByText("github.com:22 stays blocked.")).toBeTruthy();
     expect(screen.getByRole("list", { name: "What git tried" }).textContent).not.toContain("github.com:22");
     fireEvent.click(screen.getByRole("button", { name: "Show 1 you keep blocked" }));
     expect(screen.getByRole("list", { name: "What you keep blocked for git" }).textContent).toContain(
-      "github.com:22kept blocked",
+      "github.com:22kept blockedtried once",
     );
+    await expectAccessible();
+    daemon.on("POST /servers/git/network", git);
+    fireEvent.click(screen.getByRole("button", { name: "Ask again: github.com:22" }));
+    await waitFor(() => expect(changes()[1]).toEqual({ host: "github.com:22", allow: false, forget: true }));
+    expect(await screen.findByText("github.com:22 is asked about again.")).toBeTruthy();
+  });
+
+  it("is allowed with all others once they were reviewed, but for those left out", async () => {
+    daemon.on("POST /servers/git/network", git);
+    open("/network?server=git");
+    fireEvent.click(await screen.findByRole("button", { name: "Allow all 2 it tried…" }));
+    const dialog = screen.getByRole("dialog", { name: "Let git reach these hosts?" });
+    expect(document.activeElement).toBe(within(dialog).getByRole("button", { name: "Leave them blocked" }));
+    fireEvent.click(within(dialog).getByRole("checkbox", { name: /github\.com:22/ }));
+    await expectAccessible();
+    await pass(armAfter + 50);
+    fireEvent.click(within(dialog).getByRole("button", { name: "Allow 1" }));
+    await waitFor(() => expect(changes()).toEqual([{ host: "collector.telemetry.example:443", allow: true }]));
+    expect(await screen.findByText("1 host is allowed from now on.")).toBeTruthy();
+  });
+
+  it("that names itself by another key is warned of, and cannot be allowed here", async () => {
+    open("/network?server=git");
+    const warning = await screen.findByRole("alert");
+    expect(warning.textContent).toContain("The key of git.acme.example:22 has changed");
+    expect(screen.getByRole("img", { name: "SHA256:p2QAMXNIC1TJYWeIOttrVc98/R1BUFWu3/LiyKgUfQM" }).textContent).toContain(
+      "p2QAMXNI",
+    );
+    expect(screen.queryByRole("button", { name: /^Allow: git\.acme/ })).toBeNull();
+    await expectAccessible();
   });
 
   it("cannot be allowed here where only servers.yaml can", async () => {
@@ -171,4 +206,13 @@ describe("what is allowed", () => {
       { host: "db.example.com:5432", allow: true },
     ]);
   });
+});
+
+it("says how fast bytes pass between two looks", async () => {
+  open("/network?server=git");
+  await screen.findByRole("table", { name: "2 connections open now" });
+  const [first, ...rest] = git.live;
+  daemon.on("GET /servers/git/network", { ...git, live: [{ ...first!, received: first!.received + 3_000_000 }, ...rest] });
+  await pass(3100);
+  await waitFor(() => expect(screen.getByRole("table", { name: /open now/ }).textContent).toMatch(/[KM]iB\/s/));
 });

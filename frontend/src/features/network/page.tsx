@@ -89,5 +89,7 @@ function Blocks({ servers }: { servers: Server[] }) {
 }
 
 function busy(n: Network): boolean {
-  return n.public_web || n.allow.length + n.lan.length + n.host_ports.length + n.granted.length + n.tried.length > 0;
+  return (
+    n.public_web || n.allow.length + n.lan.length + n.host_ports.length + n.granted.length + n.tried.length + n.deny.length > 0
+  );
 }

@@ -9,24 +9,25 @@ import { StateDot } from "@/ui/state-dot";
 import { AllowDialog } from "./allow-dialog";
 import { Fan, groupGap, rowHeight, startOf, type Way } from "./fan";
 import { HostRow, type Deeds } from "./host-row";
-import { triedKey, type Reach, type Row } from "./rows";
+import { AllowAllDialog } from "./allow-all-dialog";
+import type { Reach, Row } from "./rows";
 
 const most = 6;
 
 interface Props {
   server: Server;
   reach: Reach;
-  keep: (key: string, on: boolean) => void;
   said: (words: string) => void;
 }
 
 /** ReachView is the picture of what a server reaches: its sandbox, the wall, and the hosts behind it, each with what
  * can be done about it. */
-export function ReachView({ server, reach, keep, said }: Props) {
+export function ReachView({ server, reach, said }: Props) {
   const t = useT();
   const change = useChangeNetwork(server.name);
   const revoke = useRevoke();
   const [allowing, setAllowing] = useState<string>();
+  const [allowingAll, setAllowingAll] = useState(false);
   const [all, setAll] = useState(false);
   const [old, setOld] = useState(false);
   const blocked = all ? reach.blocked : reach.blocked.slice(0, most);
@@ -43,12 +44,11 @@ export function ReachView({ server, reach, keep, said }: Props) {
     allow: setAllowing,
     takeBack: (host) => change.mutate({ host, allow: false }, { onSuccess: () => said(t("network.takenBack", { host })) }),
     revoke: (grant, host) => revoke.mutate(grant, { onSuccess: () => said(t("network.takenBack", { host })) }),
-    keep: (row) => {
-      keep(triedKey(row.tried), row.state === "blocked");
-      if (row.state === "blocked" && row.rule) change.mutate({ host: row.rule, allow: false });
-      if (row.state === "blocked") said(t("network.staysBlocked", { host: row.host }));
-    },
+    keep: (host) => change.mutate({ host, allow: false }, { onSuccess: () => said(t("network.staysBlocked", { host })) }),
+    forget: (host) =>
+      change.mutate({ host, allow: false, forget: true }, { onSuccess: () => said(t("network.forgotten", { host })) }),
   };
+  const proposed = [...new Set(reach.blocked.flatMap((r) => (r.state === "blocked" && r.rule ? [r.rule] : [])))];
   const error = change.error ?? revoke.error;
   const start = startOf(ways, height);
   return (
@@ -88,11 +88,16 @@ export function ReachView({ server, reach, keep, said }: Props) {
           <Foreign text={[tell(error).title, tell(error).detail].filter(Boolean).join(": ")} />
         </p>
       )}
-      {(reach.blocked.length > most || reach.kept.length > 0) && (
+      {(reach.blocked.length > most || reach.kept.length > 0 || proposed.length > 1) && (
         <p className="m-0 flex flex-wrap gap-x-4 gap-y-1 px-5 pb-1 text-sm">
           {reach.blocked.length > most && (
             <button type="button" aria-expanded={all} onClick={() => setAll(!all)} className="text-info hover:underline">
               {all ? t("common.showLess") : t("network.moreTried", { n: reach.blocked.length - most })}
+            </button>
+          )}
+          {proposed.length > 1 && (
+            <button type="button" onClick={() => setAllowingAll(true)} className="text-info hover:underline">
+              {t("network.allowAll", { n: proposed.length })}
             </button>
           )}
           {reach.kept.length > 0 && (
@@ -101,6 +106,16 @@ export function ReachView({ server, reach, keep, said }: Props) {
             </button>
           )}
         </p>
+      )}
+      {allowingAll && (
+        <AllowAllDialog
+          server={server.name}
+          rules={proposed}
+          close={(done) => {
+            setAllowingAll(false);
+            if (done) said(t("network.allowedAll", { n: done }));
+          }}
+        />
       )}
       {allowing && (
         <AllowDialog

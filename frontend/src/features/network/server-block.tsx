@@ -9,20 +9,20 @@ import { Button } from "@/ui/button";
 import { Foreign } from "@/ui/foreign";
 import { Icon } from "@/ui/icon";
 import { AddHost } from "./add-host";
+import { ChangedKey } from "./changed-key";
 import { Connections } from "./connections";
-import { useKept } from "./kept";
+import { Glance } from "./glance";
 import { ReachView } from "./reach-view";
-import { idle, reachOf } from "./rows";
+import { idle, keysOf, reachOf, triedKey } from "./rows";
 
 /** ServerBlock is one server: what it may reach, what it was refused, and what is open. */
 export function ServerBlock({ server, network }: { server: Server; network: Network }) {
   const t = useT();
   const id = useId();
   const approvals = useApprovals().data ?? [];
-  const [kept, keep] = useKept(server.name);
   const [adding, setAdding] = useState(false);
   const [said, setSaid] = useState("");
-  const reach = reachOf(network, approvals, kept);
+  const reach = reachOf(network, approvals);
   const none = idle(reach);
   return (
     <section aria-labelledby={id} className={none ? "" : "rounded-xl border border-line bg-surface"}>
@@ -35,9 +35,10 @@ export function ServerBlock({ server, network }: { server: Server; network: Netw
           </h2>
           <p className="m-0 text-pretty text-ink2">
             {none && <>{t("network.nothing")} </>}
-            {t(network.ask ? "network.asks" : "network.refuses")}
+            {t(network.none ? "network.nothingAtAll" : network.ask ? "network.asks" : "network.refuses")}
           </p>
         </div>
+        {!none && <Glance reach={reach} live={network.live.length} />}
         <Button
           small
           aria-expanded={adding}
@@ -54,7 +55,12 @@ export function ServerBlock({ server, network }: { server: Server; network: Netw
       </p>
       {!none && (
         <div className="border-t border-line">
-          <ReachView server={server} reach={reach} keep={keep} said={setSaid} />
+          {network.tried
+            .filter((tried) => tried.kind === "changed")
+            .map((tried) => (
+              <ChangedKey key={triedKey(tried)} tried={tried} known={keysOf(network, tried)} />
+            ))}
+          <ReachView server={server} reach={reach} said={setSaid} />
           <div className="h-2" />
         </div>
       )}

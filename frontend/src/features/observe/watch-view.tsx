@@ -9,6 +9,7 @@ import { Button } from "@/ui/button";
 import { Failure, tell } from "@/ui/failure";
 import { Foreign } from "@/ui/foreign";
 import { Icon } from "@/ui/icon";
+import { Said } from "@/ui/said";
 import { Notes } from "./notes";
 import { Timeline } from "./timeline";
 
@@ -69,7 +70,7 @@ function Waiting({ server }: { server: string }) {
       {next ? (
         <>
           <span className="min-w-0 flex-1 truncate">
-            <Foreign text={next.title} className="font-[550]" />
+            <Said text={next.title} className="font-[550]" />
           </span>
           {waits.length > 1 && (
             <Link to="/approvals" className="tabular shrink-0 text-sm text-info no-underline hover:underline">

@@ -2,6 +2,7 @@ import type { Explanation } from "@/api/types";
 import { useT, type Key } from "@/lib/i18n";
 import { Facts } from "@/ui/facts";
 import { Foreign } from "@/ui/foreign";
+import { Said } from "@/ui/said";
 import { EffectBadge } from "./effect-badge";
 
 /** ExplanationView is which rule decides about a call, why, and which came near. */
@@ -24,7 +25,7 @@ export function ExplanationView({ explanation: e }: { explanation: Explanation }
       <Facts
         facts={[
           [t("explain.decided"), <Foreign key="d" text={e.decided} />],
-          [t("call.why"), <Foreign key="w" text={e.reason} />],
+          [t("call.why"), <Said key="w" text={e.reason} />],
           [
             t("call.class"),
             <>

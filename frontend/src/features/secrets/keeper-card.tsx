@@ -9,6 +9,7 @@ import { tell } from "@/ui/failure";
 import { Foreign } from "@/ui/foreign";
 import { HiddenInput, type Hidden } from "@/ui/hidden-input";
 import { Icon } from "@/ui/icon";
+import { Said } from "@/ui/said";
 
 const least = 8;
 
@@ -37,7 +38,7 @@ export function KeeperCard({ keeper }: { keeper: Keeper }) {
         {t(waits ? "secrets.keeper.waiting" : keeper.state === "locked" ? "secrets.keeper.locked" : "secrets.keeper.none")}
       </h2>
       <p className="m-0 text-pretty text-ink2">
-        <Foreign text={keeper.why} />
+        <Said text={keeper.why} />
       </p>
       {waits ? <Cancel /> : keeper.by === "keyring" ? <Again next={keeper.next} /> : <Passphrase keeper={keeper} />}
     </section>
