@@ -3,6 +3,8 @@
 # for root the program, with what lies beside it, and bin/ are copied to where anyone may read them, and removed afterwards.
 #
 #   build/staged.sh PROGRAM [ARG …]
+#
+# With $GARITA_KIT, a folder that the program needs, that too.
 set -eu
 cd "$(dirname "$0")/.."
 program=$1
@@ -16,5 +18,9 @@ trap 'exit 143' TERM
 chmod 755 "$stage"
 cp -RL bin "$stage/bin"
 cp -R "$(dirname "$program")" "$stage/programs"
+[ -z "${GARITA_KIT:-}" ] || {
+	cp -R "$GARITA_KIT" "$stage/kit"
+	export GARITA_KIT="$stage/kit"
+}
 echo "This is root's shell; what follows runs as an ordinary user, as it would on your own machine." >&2
 GARITA_BIN=$stage/bin build/rootless.sh "$stage/programs/$(basename "$program")" "$@"

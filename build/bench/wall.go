@@ -32,7 +32,8 @@ func (b *bench) wall(ctx context.Context, n int) error {
 	defer l.Close()
 	go source(l)
 	port := l.Addr().(*net.TCPAddr).Port //nolint:errcheck // of ours
-	if err := b.declareProbe(ctx, port); err != nil {
+	probe := fmt.Sprintf("  probe:\n    command: [%q]\n    workspace: none\n    limits: {instances: 32}\n    network: {host: [%d], ask: false}\n", b.probeProgram(), port)
+	if err := b.declare(ctx, "probe", probe); err != nil {
 		return err
 	}
 	fmt.Printf("\n**the wall** (%d MB read; %d connections one after the other; %d at once; best of %d)\n\n", wallBytes>>20, wallConnects, wallParallel, wallTries)
@@ -48,7 +49,7 @@ func (b *bench) wall(ctx context.Context, n int) error {
 	fmt.Printf("| bare | %s |\n| walled | %s |\n", bare, walled)
 	fmt.Printf("| added | ×%.2f | %s | %s | %s |\n", walled.speed/bare.speed, ms(walled.connect.at(50)-bare.connect.at(50)),
 		ms(walled.connect.at(99)-bare.connect.at(99)), ms(walled.parallel-bare.parallel))
-	return b.wallMemory(ctx, n)
+	return errors.Join(b.wallMemory(ctx, n), b.visits(ctx))
 }
 
 // source sends as much as is wanted to who says 'r', and a byte to others.
@@ -84,14 +85,13 @@ func (b *bench) connected(server string) *exec.Cmd {
 	return cmd
 }
 
-// declareProbe declares a server that may reach one port of this machine, and waits until it is known.
-func (b *bench) declareProbe(ctx context.Context, port int) error {
-	text := fmt.Sprintf("version: 1\nservers:\n  probe:\n    command: [%q]\n    workspace: none\n    limits: {instances: 32}\n    network: {host: [%d], ask: false}\n", b.probeProgram(), port)
-	if err := os.WriteFile(filepath.Join(b.home(), "config", "servers.yaml"), []byte(text), 0o600); err != nil {
+// declare declares one server, and waits until it is known.
+func (b *bench) declare(ctx context.Context, server, text string) error {
+	if err := os.WriteFile(filepath.Join(b.home(), "config", "servers.yaml"), []byte("version: 1\nservers:\n"+text), 0o600); err != nil {
 		return err
 	}
 	for range 100 {
-		cmd := exec.CommandContext(ctx, b.garita, "server", "show", "probe")
+		cmd := exec.CommandContext(ctx, b.garita, "server", "show", server)
 		cmd.Env = append(os.Environ(), "GARITA_HOME="+b.home())
 		if cmd.Run() == nil {
 			return nil

@@ -1,15 +1,19 @@
 // Probe is an MCP server that measures the network it has: the benchmark runs it bare and behind the
-// wall. Its one tool connects to an address, reads as fast as it can, or does both many times at once.
+// wall. Its one tool connects to an address, reads as fast as it can, does both many times at once, or has
+// another program go there.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,7 +71,8 @@ func answer(out *bufio.Writer, line []byte) {
 }
 
 // measure answers with nanoseconds: for "connect" one for each of n connections; for "read" how long
-// n bytes took; for "parallel" how long n connections at once took to say a byte and hear one.
+// n bytes took; for "parallel" how long n connections at once took to say a byte and hear one; for
+// "visit", of which the address is a program and a URL, see visit.
 func measure(a arguments) (string, error) {
 	switch a.What {
 	case "connect":
@@ -76,6 +81,8 @@ func measure(a arguments) (string, error) {
 		return read(a)
 	case "parallel":
 		return parallel(a)
+	case "visit":
+		return visit(a)
 	}
 	return "", fmt.Errorf("what is %q?", a.What)
 }
@@ -138,4 +145,38 @@ func parallel(a arguments) (string, error) {
 		}
 	}
 	return strconv.FormatInt(time.Since(began).Nanoseconds(), 10), nil
+}
+
+// visit runs a visitor ($VISITORS/run.sh): whether it succeeded (1 or 0), how long it ran, and how long
+// its request took by its own clock, 0 when it does not tell.
+func visit(a arguments) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(os.Getenv("VISITORS"), "run.sh")}, strings.Fields(a.Address)...)...)
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	took := time.Since(began)
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("it waited and waited: %s", out)
+	}
+	passed := 0
+	if err == nil && bytes.Contains(out, []byte("hello from")) {
+		passed = 1
+	}
+	return fmt.Sprint(passed, took.Nanoseconds(), itself(string(out)).Nanoseconds()), nil
+}
+
+// itself is what a program says it took: milliseconds, or curl's seconds.
+func itself(out string) time.Duration {
+	_, after, ok := strings.Cut(out, "took ")
+	word, _, _ := strings.Cut(after, "\n")
+	unit := time.Millisecond
+	if seconds, yes := strings.CutSuffix(word, "s"); yes {
+		word, unit = seconds, time.Second
+	}
+	number, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+	if !ok || err != nil {
+		return 0
+	}
+	return time.Duration(number * float64(unit))
 }

@@ -69,6 +69,15 @@ func All() []Visitor {
 	return all
 }
 
+// Raw are programs below HTTP: a TCP connection, and a datagram to a name server (port 53 where the URL has
+// none). The second never succeeds behind the wall.
+func Raw() []Visitor {
+	return []Visitor{
+		{Name: "go-tcp", Kit: "bin/visit", Measuring: true},
+		{Name: "go-udp", Kit: "bin/visit", Measuring: true},
+	}
+}
+
 // Missing says what is not there, of the machine or of the kit in that folder; "" is nothing.
 func (v Visitor) Missing(kit string) string {
 	if v.Program != "" {

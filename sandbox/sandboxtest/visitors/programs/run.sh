@@ -23,7 +23,11 @@ npm)
 	printf '//%s/:_authToken=${TOKEN}\n' "$rest" >"$npmrc"
 	NPM_CONFIG_USERCONFIG=$npmrc TOKEN=${TOKEN:-none} npm view --registry "$url" some-package description
 	;;
-pip) PYTHONPATH=$(echo /usr/share/python-wheels/pip-*.whl) /usr/bin/python3 -m pip index versions --disable-pip-version-check --index-url "$url/simple" some-package && echo "hello from pip" ;;
+pip)
+	trusted=
+	case $url in http://*) trusted="--trusted-host $host" ;; esac
+	PYTHONPATH=$(echo /usr/share/python-wheels/pip-*.whl) /usr/bin/python3 -m pip index versions --disable-pip-version-check $trusted --index-url "$url/simple" some-package && echo "hello from pip"
+	;;
 node-fetch) node "$here/fetch.mjs" "$url/" ;;
 node-http | node-undici | node-ws | node-grpc) node "$here/${name#node-}.cjs" "$url" ;;
 node-websocket) node --experimental-websocket --no-warnings "$here/websocket.mjs" "$url" ;;

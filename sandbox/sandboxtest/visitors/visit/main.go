@@ -1,4 +1,4 @@
-// Visit is a visitor written in Go (see package visitors): over HTTP, a WebSocket, or gRPC.
+// Visit is a visitor written in Go (see package visitors): over HTTP, a WebSocket, gRPC, or below them.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,7 +23,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: visit get|websocket|grpc URL")
+		fmt.Fprintln(os.Stderr, "usage: visit get|websocket|grpc|tcp|udp URL")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -44,8 +45,12 @@ func visit(ctx context.Context, how, where string) error {
 		return socket(ctx, where)
 	case "grpc":
 		return health(ctx, where)
+	case "tcp":
+		return exchange(ctx, how, where, "443", []byte("GET / HTTP/1.0\r\nHost: "+strings.TrimPrefix(where, "http://")+"\r\n\r\n"))
+	case "udp":
+		return exchange(ctx, how, where, "53", []byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x07example\x03com\x00\x00\x01\x00\x01"))
 	}
-	return errors.New("get, websocket, or grpc?")
+	return errors.New("get, websocket, grpc, tcp, or udp?")
 }
 
 func authorization() http.Header {
@@ -99,11 +104,7 @@ func health(ctx context.Context, where string) error {
 	if err != nil {
 		return err
 	}
-	port := at.Port()
-	if port == "" {
-		port = "443"
-	}
-	c, err := grpc.NewClient(at.Hostname()+":"+port, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})))
+	c, err := grpc.NewClient(address(at, "443"), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})))
 	if err != nil {
 		return err
 	}
@@ -114,5 +115,32 @@ func health(ctx context.Context, where string) error {
 	var said metadata.MD
 	_, err = grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Header(&said))
 	fmt.Println(strings.Join(said.Get("x-answer"), " "))
+	return err
+}
+
+func address(at *url.URL, port string) string {
+	if at.Port() != "" {
+		port = at.Port()
+	}
+	return net.JoinHostPort(at.Hostname(), port)
+}
+
+// exchange says something and prints how the answer begins.
+func exchange(ctx context.Context, network, where, port string, said []byte) error {
+	at, err := url.Parse(where)
+	if err != nil {
+		return err
+	}
+	c, err := new(net.Dialer).DialContext(ctx, network, address(at, port))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.Write(said); err != nil {
+		return err
+	}
+	answer := make([]byte, 512)
+	n, err := c.Read(answer)
+	fmt.Printf("hello from %q\n", answer[:n])
 	return err
 }
