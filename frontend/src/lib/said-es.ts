@@ -2,7 +2,6 @@
  * itself, a {…word} holds no blank, {n} is a number. */
 export const templates: readonly (readonly [said: string, means: string])[] = [
   ["Everything is running", "Todo está en marcha"],
-  ["Running; no server is configured yet", "En marcha; todavía no hay ningún servidor configurado"],
   ["{hostword} is not in this server's list of hosts.", "{hostword} no está en la lista de hosts de este servidor."],
   ["{hostword} is allowed at port {ports}, and not at {n}.", "{hostword} está permitido en el puerto {ports}, y no en el {n}."],
   [
