@@ -289,7 +289,7 @@ func (o *way) agentRefused(u openssh.Use, host, why string) {
 func (o *way) permitsKey(u openssh.Use, host string) bool {
 	since := o.all.d.observed.since(o.launch.Server)
 	return slices.ContainsFunc(o.all.d.gate.Grants(), func(g approvals.Grant) bool {
-		return !g.Created.Before(since) && o.permits(g, u.Key, host, time.Now())
+		return !g.Created.Before(since) && o.wants().permits(g, u.Key, host, time.Now())
 	})
 }
 
