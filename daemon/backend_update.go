@@ -174,6 +174,9 @@ func (d *Daemon) compare(ctx context.Context, s sandbox.Server, old sandbox.Pack
 	for _, x := range u.pkg.Ran() {
 		u.shown.Scripts = append(u.shown.Scripts, x.Spec()+" runs, as approved before")
 	}
+	if !u.pkg.FromIndex() && len(u.pkg.Shown) == 0 {
+		u.shown.Notes = append(u.shown.Notes, fmt.Sprintf("The repository's commit changes from %s to %s; what differs in its files is not shown here.", old.Version, u.pkg.Version))
+	}
 	was, is := profiles().Of(s.Source, &old), profiles().Of(s.Source, &u.pkg)
 	if was != is {
 		u.shown.Notes = append(u.shown.Notes, "What Garita knows of the server is another profile for the new version.")

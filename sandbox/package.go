@@ -68,6 +68,8 @@ type Package struct {
 	Besides     string        `json:"besides,omitempty"`
 	Files       []PackageFile `json:"files,omitempty"`
 	Interpreter string        `json:"interpreter,omitempty"`
+	// Tools are the files that building its sources needed, sorted: an index gives no others when it is built again.
+	Tools []PackageFile `json:"tools,omitempty"`
 	// Shown is what of the host it is run from and is seen inside, read-only, at its own path: a project's
 	// folder, a script. Its Integrity is then over what it says that it needs. With a repository Version is
 	// the commit, and Integrity over the files of its tree.

@@ -26,6 +26,7 @@ type index struct {
 	builds map[string]string // sources that may be used: "name@version" to their digest in hex
 	prefer string            // "name@version"
 	pinned map[string][]string
+	exact  bool // what is not in pinned is not there
 
 	pages map[string]*page // by project; guarded by proxy.mu
 }
@@ -38,7 +39,7 @@ type page struct {
 }
 
 func newIndex(p *proxy, request wire.Registries) *index {
-	x := &index{proxy: p, builds: map[string]string{}, prefer: request.Prefer, pinned: request.Pinned, pages: map[string]*page{}}
+	x := &index{proxy: p, builds: map[string]string{}, prefer: request.Prefer, pinned: request.Pinned, exact: request.Exactly, pages: map[string]*page{}}
 	for _, one := range request.Builds {
 		if name, digest, ok := strings.Cut(one, " sha256:"); ok {
 			x.builds[name] = digest
@@ -273,10 +274,10 @@ func (x *index) judge(p *page) (source *pyindex.File) {
 }
 
 // isPinned says whether a lock has f, where one says which files of its project may be used. A file whose
-// digest the index does not tell cannot be one of them.
+// digest the index does not tell is looked at once it is there.
 func (x *index) isPinned(project string, f pyindex.File) bool {
 	only, are := x.pinned[project]
-	return !are || f.SHA256 != "" && slices.Contains(only, f.SHA256)
+	return !are && !x.exact || are && (f.SHA256 == "" || slices.Contains(only, f.SHA256))
 }
 
 func (x *index) tooYoung(p pyindex.Page, f pyindex.File) bool {
@@ -333,6 +334,9 @@ func (x *index) passFile(ctx context.Context, cancel func(), w http.ResponseWrit
 		return refused(w, f, no)
 	}
 	defer got.Close()
+	if !a.metadata && !x.isPinned(a.project, pyindex.File{SHA256: got.digest}) {
+		return refused(w, f, &refusal{http.StatusForbidden, a.file + " is not the file that the lock has"})
+	}
 	f.Status, f.Integrity, f.Cached = http.StatusOK, "sha256:"+got.digest, cached
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", fmt.Sprint(got.size))

@@ -57,8 +57,10 @@ type Registries struct {
 	Builds []string `json:"builds,omitempty"`
 	// Prefer is the "name@version" that was asked for by exactly that; of Python alone.
 	Prefer string `json:"prefer,omitempty"`
-	// Pinned are, by project, the only files that may be used of it, their sha256 in hex; of Python alone.
-	Pinned map[string][]string `json:"pinned,omitempty"`
+	// Pinned are, by project, the only files that may be used of it, their sha256 in hex; Exactly has no other
+	// project be there. Of Python alone.
+	Pinned  map[string][]string `json:"pinned,omitempty"`
+	Exactly bool                `json:"exactly,omitempty"`
 }
 
 // Git as an Ecosystem is one repository of git's, whose URL is Default: no packages, but commits.

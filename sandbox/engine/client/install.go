@@ -145,7 +145,7 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	if err != nil {
 		return sandbox.Package{}, fmt.Errorf("install %s: %w", ref, err)
 	}
-	if i.Needs != nil {
+	if i.Needs != nil && !registries.Exactly {
 		registries.Pinned = i.Needs.Pinned
 	}
 	i.Before, i.Young = registries.Before.Truncate(time.Second), registries.Young
@@ -164,6 +164,9 @@ func (in *Installer) Install(ctx context.Context, ref sandbox.PackageRef, want *
 	}
 	if err == nil {
 		err = fetched.check(p)
+	}
+	if p.Tools = fetched.tools(p); len(p.Tools) == 0 && want != nil && len(p.Ran()) > 0 {
+		p.Tools = want.Tools
 	}
 	return p, fetched.blame(err, ref, registries.Before)
 }
@@ -240,8 +243,14 @@ func (in *Installer) registries(ref sandbox.PackageRef, want *sandbox.Package) (
 	if want.Version != "" { // the tree that was chosen then, whatever was published since
 		c.Before, c.Young = want.Before, append(slices.Clone(want.Young), want.Name+"@"+want.Version)
 	}
-	for _, f := range want.Files { // or taken back
+	for _, f := range slices.Concat(want.Files, want.Tools) { // or taken back
 		c.Young = append(c.Young, f.Name+"@"+f.Version)
+	}
+	if c.Exactly = want.Version != "" && len(want.Tools) > 0; c.Exactly {
+		c.Pinned = map[string][]string{}
+		for _, f := range slices.Concat(want.Files, want.Tools) {
+			c.Pinned[f.Name] = append(c.Pinned[f.Name], strings.TrimPrefix(string(f.Digest), "sha256:"))
+		}
 	}
 	if ref.Ecosystem == sandbox.PyPI {
 		for _, s := range want.Ran() {
@@ -281,6 +290,7 @@ type fetchProgress struct {
 	// sources is what was left out because building it runs its code; passed the digest of each file.
 	sources map[string]Fetch
 	passed  map[string]string
+	files   []Fetch // those that passed whole
 	// failed are the projects whose page could not be had: pip takes them for ones without versions.
 	failed map[string]Fetch
 }
@@ -293,6 +303,21 @@ func (p *fetchProgress) check(got sandbox.Package) error {
 		}
 	}
 	return nil
+}
+
+// tools are the files that came besides those of p, where sources were built: what building them needed.
+func (p *fetchProgress) tools(got sandbox.Package) []sandbox.PackageFile {
+	if got.Ecosystem != sandbox.PyPI || len(got.Ran()) == 0 {
+		return nil
+	}
+	var out []sandbox.PackageFile
+	for _, f := range p.files {
+		if !slices.ContainsFunc(slices.Concat(got.Files, out), func(o sandbox.PackageFile) bool { return o.File == f.File }) {
+			out = append(out, sandbox.PackageFile{Name: f.Name, Version: f.Version, File: f.File, Digest: sandbox.Digest(f.Integrity)})
+		}
+	}
+	slices.SortFunc(out, func(a, b sandbox.PackageFile) int { return strings.Compare(a.File, b.File) })
+	return out
 }
 
 // blame says that an installation failed for want of versions that were left out, if it did.
@@ -379,6 +404,9 @@ func (p *fetchProgress) seen(f Fetch) {
 	case egress.Tarball:
 		p.done++
 		p.passed[f.File] = f.Integrity
+		if f.Why == "" && f.File != "" {
+			p.files = append(p.files, f)
+		}
 		now = sandbox.Progress{Step: "download", Message: "Fetched " + f.Name + " " + f.Version}
 	default:
 		return
