@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/daemon/api"
+	"github.com/garita-dev/garita/daemon/config"
 	"github.com/garita-dev/garita/daemon/gateway"
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/engine/client"
 )
 
 func endpoint(host string, port uint16) sandbox.Endpoint {
@@ -173,5 +176,66 @@ func TestHostsThatNobodyAllowsStray(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"asked.example.com:80", "taken.back.example:443", "host.garita.internal:22"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestHowPackagesAreFetched: npm's own settings count for npm's packages, unless config.yaml says otherwise.
+func TestHowPackagesAreFetched(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://env.example:3128")
+	t.Setenv("NO_PROXY", "env.example")
+	for name, c := range map[string]struct {
+		file, own string
+		proxy     string
+		without   string
+	}{
+		"nothing is said":             {"", "", "http://env.example:3128", "env.example"},
+		"npm says it":                 {"", "http://npm.example:1", "http://npm.example:1", "env.example"},
+		"config.yaml says it":         {"network: {proxy: 'socks5://own.example:2', no_proxy: own.example}\n", "http://npm.example:1", "socks5://own.example:2", "own.example"},
+		"config.yaml says that there": {"network: {proxy: none}\n", "http://npm.example:1", "", "env.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			paths := config.Paths{Config: t.TempDir(), State: t.TempDir(), Data: t.TempDir(), Run: t.TempDir(), Home: t.TempDir()}
+			if err := os.WriteFile(paths.SettingsFile(), []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			settings, err := config.Open(paths)
+			if err != nil || settings.Problem() != nil {
+				t.Fatal(err, settings.Problem())
+			}
+			got := (&Daemon{config: settings}).through(client.Outside{Proxy: client.ProxyURL(c.own)})
+			if got.Proxy.Send() != c.proxy || got.NoProxy != c.without {
+				t.Errorf("by %q, without for %q", got.Proxy.Send(), got.NoProxy)
+			}
+		})
+	}
+}
+
+// TestWhatOnlyAStartCanGive: a sandbox that was started without a network which its server has now, or with
+// other certificates than a company's are now, is started anew before its next call.
+func TestWhatOnlyAStartCanGive(t *testing.T) {
+	paths := config.Paths{Config: t.TempDir(), State: t.TempDir(), Data: t.TempDir(), Run: t.TempDir(), Home: t.TempDir()}
+	text := "version: 1\nservers:\n  web: {run: web}\n  quiet: {run: quiet, network: none}\n"
+	if err := os.WriteFile(paths.ServersFile(), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := config.Open(paths)
+	if err != nil || settings.Problem() != nil {
+		t.Fatal(err, settings.Problem())
+	}
+	d := &Daemon{config: settings}
+	d.ways, d.secrets = newWays(d), newSecrets(d, nil)
+	for id, s := range map[sandbox.InstanceID]sandbox.Server{
+		"web-none": {Name: "web"}, "web-walled": {Name: "web", Spec: sandbox.Spec{Network: sandbox.Unsaid()}}, "quiet-none": {Name: "quiet"},
+		"trusts-another": {Name: "web", Spec: sandbox.Spec{Network: sandbox.Unsaid()}}, "gone-none": {Name: "gone"},
+	} {
+		d.secrets.held[id] = &holding{id: id, server: s}
+	}
+	d.ways.open["trusts-another"] = &way{all: d.ways, launch: sandbox.Launch{ID: "trusts-another", Server: "web"}, trusts: "an old certificate"}
+	d.ways.open["web-walled"] = &way{all: d.ways, launch: sandbox.Launch{ID: "web-walled", Server: "web"}}
+	d.ways.outdate()
+	for id, want := range map[sandbox.InstanceID]string{"web-none": "without a network", "web-walled": "", "quiet-none": "", "trusts-another": "certificates", "gone-none": ""} {
+		if got := d.secrets.held[id].stale; (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", id, got)
+		}
 	}
 }
