@@ -33,6 +33,11 @@ export function useGrantSecret(name: string) {
   });
 }
 
+/** useProposeGrant completes a grant by what is known of its server; nothing is granted. */
+export function useProposeGrant(name: string) {
+  return useMutation({ mutationFn: (grant: SecretGrant) => post<SecretGrant>(`${path(name)}/grants/proposal`, grant) });
+}
+
 export function useRevokeSecret(name: string) {
   const client = useQueryClient();
   return useMutation({

@@ -2086,6 +2086,7 @@ export interface components {
             version: number;
         };
         SecretGrant: {
+            arg?: string;
             ask: boolean;
             env?: string;
             file?: string;
@@ -3505,11 +3506,15 @@ export interface operations {
     "rotate-secret": {
         parameters: {
             query?: {
+                /** @description Uses since then; all that are on record without it */
+                since?: string;
                 /** @description Take it from all servers for good, so that the next value is nobody's */
                 forget_grants?: boolean;
             };
             header?: never;
-            path?: never;
+            path: {
+                name: string;
+            };
             cookie?: never;
         };
         requestBody?: never;

@@ -19,7 +19,7 @@ export function Fingerprint({ text }: { text: string }) {
     setTimeout(() => setCopied(false), 1600);
   };
   return (
-    <span className="inline-flex max-w-full items-stretch overflow-hidden rounded-lg border border-line bg-sunken">
+    <span className="inline-flex max-w-full items-stretch self-start overflow-hidden rounded-lg border border-line bg-sunken">
       <span
         role="img"
         aria-label={visible(text)}

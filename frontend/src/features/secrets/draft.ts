@@ -3,11 +3,16 @@ import type { SecretGrant, SecretPlace } from "@/api/types";
 /** Draft is a grant as it is being written. */
 export interface Draft {
   server: string;
-  mode: "placeholder" | "env" | "file";
+  /** sent is for a server at a URL: Garita sends the value there itself. */
+  mode: "placeholder" | "env" | "file" | "sent";
   /** Where the server finds a placeholder: a variable or a file. */
-  at: "env" | "file";
+  at: "env" | "file" | "arg";
   env: string;
   file: string;
+  /** The flag behind which it is given. */
+  arg: string;
+  /** What stands before the value in a header Authorization that Garita sends. */
+  scheme: string;
   places: SecretPlace[];
   hosts: string;
   tools: string;
@@ -20,9 +25,11 @@ export function draftOf(secret: string, grant: SecretGrant | undefined, server: 
   return {
     server: grant?.server ?? server,
     mode: (grant?.mode as Draft["mode"]) ?? "placeholder",
-    at: grant?.file ? "file" : "env",
+    at: grant?.file ? "file" : grant?.arg ? "arg" : "env",
     env: grant?.env ?? secret.toUpperCase().replace(/[^A-Z0-9]+/g, "_"),
     file: grant?.file ?? `/run/secrets/${secret}`,
+    arg: grant?.arg ?? "",
+    scheme: grant?.scheme ?? "",
     places: grant?.places.length ? grant.places : [{ in: "header", name: "Authorization" }],
     hosts: (grant?.hosts ?? []).join("\n"),
     tools: (grant?.tools ?? []).join(" "),
@@ -39,28 +46,35 @@ export function localTime(at: string): string {
 
 /** holds says that the server is given the value itself, and so cannot be held to any bound. */
 export function holds(d: Draft): boolean {
-  return d.mode !== "placeholder";
+  return d.mode === "env" || d.mode === "file";
 }
 
 const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
 /** grantOf is the grant that a draft stands for; the daemon judges it. */
 export function grantOf(d: Draft): SecretGrant {
-  const inFile = d.mode === "file" || (d.mode === "placeholder" && d.at === "file");
   const bounds = holds(d)
     ? { places: [], hosts: [], tools: [], ask: false }
     : { places: d.places.filter((p) => p.name.trim() !== ""), hosts: list(d.hosts), tools: list(d.tools), ask: d.ask };
   return {
     server: d.server,
     mode: d.mode,
-    ...(inFile ? { file: d.file.trim() } : { env: d.env.trim() }),
+    ...whereOf(d),
     ...bounds,
     ...(d.until && { until: new Date(d.until).toISOString() }),
   };
 }
 
+/** whereOf is where the server finds it; nowhere, where Garita sends it. */
+function whereOf(d: Draft): Pick<SecretGrant, "env" | "file" | "arg" | "scheme"> {
+  if (d.mode === "sent") return d.scheme === "" ? {} : { scheme: d.scheme };
+  const at = d.mode === "placeholder" ? d.at : d.mode;
+  return at === "file" ? { file: d.file.trim() } : at === "arg" ? { arg: d.arg.trim() } : { env: d.env.trim() };
+}
+
 /** complete says that nothing is left out that a grant needs. */
 export function complete(d: Draft): boolean {
   const g = grantOf(d);
-  return g.server !== "" && (g.env ?? g.file ?? "") !== "" && (holds(d) || (g.hosts.length > 0 && g.places.length > 0));
+  if (d.mode === "sent") return g.server !== "" && g.places.length > 0;
+  return g.server !== "" && (g.env ?? g.file ?? g.arg ?? "") !== "" && (holds(d) || (g.hosts.length > 0 && g.places.length > 0));
 }

@@ -26,7 +26,7 @@ export function GrantCell({ secret, grant, revoke }: Props) {
       ) : (
         <span className="flex items-center gap-1 font-[550] text-ok">
           <Icon name="check" size={12} />
-          {t("secrets.cell.placeholder")}
+          {t(grant.mode === "sent" ? "secrets.cell.sent" : "secrets.cell.placeholder")}
         </span>
       )}
       {grant.hosts.map((h) => (
@@ -34,7 +34,7 @@ export function GrantCell({ secret, grant, revoke }: Props) {
       ))}
       <span className="text-sm text-ink2">
         {grant.weaker ? (
-          <Foreign text={grant.env ?? grant.file ?? ""} className="font-mono" />
+          <Foreign text={grant.env ?? grant.file ?? grant.arg ?? ""} className="font-mono" />
         ) : grant.tools.length > 0 ? (
           <Foreign text={t("secrets.cell.tools", { tools: grant.tools.join(", ") })} />
         ) : (

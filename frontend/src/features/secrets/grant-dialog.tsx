@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useGrantSecret } from "@/api/secrets";
+import { useGrantSecret, useProposeGrant } from "@/api/secrets";
 import { useServers } from "@/api/servers";
 import type { Secret, SecretGrant } from "@/api/types";
 import { useLocale, useT } from "@/lib/i18n";
@@ -30,6 +30,20 @@ export function GrantDialog({ secret, grant, close }: Props) {
   const servers = useServers().data ?? [];
   const free = servers.filter((s) => !secret.grants.some((g) => g.server === s.name));
   const [draft, setDraft] = useState(() => draftOf(secret.name, grant, free.length === 1 ? free[0]!.name : ""));
+  const propose = useProposeGrant(secret.name);
+  const choose = (server: string) => {
+    const elsewhere = Boolean(servers.find((s) => s.name === server)?.url);
+    const begun = draftOf(secret.name, undefined, server);
+    const fresh: Draft = elsewhere ? { ...begun, mode: "sent" } : begun;
+    setDraft(fresh);
+    if (server === "") return;
+    // What is known of the server is filled in, unless the person has begun to write meanwhile.
+    propose.mutate(
+      { server, mode: fresh.mode, places: [], hosts: [], tools: [], ask: false },
+      { onSuccess: (known) => setDraft((d) => (d === fresh ? draftOf(secret.name, known, server) : d)) },
+    );
+  };
+  const sent = draft.mode === "sent";
   const edit = (some: Partial<Draft>) => setDraft((d) => ({ ...d, ...some }));
   const names = { secret: visible(secret.name), server: visible(draft.server) };
   const tools = servers.find((s) => s.name === draft.server)?.tools.map((x) => x.name) ?? [];
@@ -55,7 +69,7 @@ export function GrantDialog({ secret, grant, close }: Props) {
           <label htmlFor="grant-server" className="text-sm text-ink3">
             {t("secrets.grant.server")}
           </label>
-          <Select id="grant-server" value={draft.server} onChange={(e) => edit({ server: e.target.value })} required>
+          <Select id="grant-server" value={draft.server} onChange={(e) => choose(e.target.value)} required>
             <option value="">{t("secrets.grant.choose")}</option>
             {free.map((s) => (
               <option key={s.name} value={s.name}>
@@ -65,7 +79,14 @@ export function GrantDialog({ secret, grant, close }: Props) {
           </Select>
         </div>
       )}
-      <fieldset className="m-0 flex flex-col gap-1.5 border-0 p-0">
+      {!grant && propose.isSuccess && draft.server === propose.variables.server && (
+        <p role="status" className="m-0 flex gap-2 text-sm text-pretty text-ink2">
+          <Icon name="check" size={13} className="mt-0.5 text-ok" />
+          {t("secrets.grant.known")}
+        </p>
+      )}
+      {sent && <p className="m-0 text-pretty text-ink2">{t("secrets.grant.sent")}</p>}
+      <fieldset hidden={sent} className={sent ? "hidden" : "m-0 flex flex-col gap-1.5 border-0 p-0"}>
         <legend className="mb-1 p-0 text-sm text-ink3">{t("secrets.grant.how")}</legend>
         {modes.map((mode) => (
           <label
@@ -92,17 +113,19 @@ export function GrantDialog({ secret, grant, close }: Props) {
           </label>
         ))}
       </fieldset>
-      <Where draft={draft} edit={edit} />
+      {!sent && <Where draft={draft} edit={edit} />}
       {!holds(draft) && (
         <>
-          <Field
-            label={t("secrets.grant.hosts")}
-            value={draft.hosts}
-            change={(hosts) => edit({ hosts })}
-            placeholder="api.github.com"
-            hint={t("secrets.grant.hosts.hint")}
-            lines={2}
-          />
+          {!sent && (
+            <Field
+              label={t("secrets.grant.hosts")}
+              value={draft.hosts}
+              change={(hosts) => edit({ hosts })}
+              placeholder="api.github.com"
+              hint={t("secrets.grant.hosts.hint")}
+              lines={2}
+            />
+          )}
           <PlacesEditor places={draft.places} change={(places) => edit({ places })} />
           <Field
             label={t("secrets.grant.tools")}
@@ -153,13 +176,14 @@ function Where({ draft, edit }: { draft: Draft; edit: (some: Partial<Draft>) => 
         >
           <option value="env">{t("secrets.grant.env")}</option>
           <option value="file">{t("secrets.grant.file")}</option>
+          {draft.arg !== "" && <option value="arg">{t("secrets.grant.arg")}</option>}
         </Select>
         <input
-          aria-label={t(inFile ? "secrets.grant.file" : "secrets.grant.env")}
-          value={inFile ? draft.file : draft.env}
+          aria-label={t(`secrets.grant.${draft.at}`)}
+          value={draft[draft.at]}
           spellCheck={false}
           autoComplete="off"
-          onChange={(e) => edit(inFile ? { file: e.target.value } : { env: e.target.value })}
+          onChange={(e) => edit({ [draft.at]: e.target.value })}
           className={fieldLook}
         />
       </div>

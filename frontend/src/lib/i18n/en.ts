@@ -683,7 +683,7 @@ export const en = {
   "secrets.rotate.nobody": "Nobody was granted it.",
   "secrets.rotate.ended_one": "{n} sandbox that held it has ended.",
   "secrets.rotate.ended_other": "{n} sandboxes that held it have ended.",
-  "secrets.rotate.provider": "Change it at the provider now, then set the new value and grant it anew.",
+  "secrets.rotate.provider": "Change it at the provider now, then set the new value: its grants come to life with it.",
   "secrets.rotate.value": "Set the new value",
   "secrets.rotate.later": "Later",
   "secrets.grants": "Who may use it",
@@ -919,4 +919,9 @@ export const en = {
   "approval.exec.dir": "In the folder",
   "approval.exec.body":
     "It runs inside the server's sandbox, with what the server itself may reach. Its words are the server's own.",
+  "secrets.cell.sent": "sent by Garita",
+  "secrets.words.sent": "Garita sends the value to the address of {server} alone, in the {places}",
+  "secrets.grant.known": "Garita knows this server: what it needs is filled in. Look at it before you grant.",
+  "secrets.grant.sent": "This server runs at a URL. Garita sends the value with each request to that address, and nowhere else.",
+  "secrets.grant.arg": "Flag",
 } as const;

@@ -686,7 +686,7 @@ export const es: Record<keyof typeof en, string> = {
   "secrets.rotate.nobody": "Nadie lo tenía concedido.",
   "secrets.rotate.ended_one": "Ha terminado {n} sandbox que lo tenía.",
   "secrets.rotate.ended_other": "Han terminado {n} sandboxes que lo tenían.",
-  "secrets.rotate.provider": "Cámbialo ahora en el proveedor; luego guarda el valor nuevo y concédelo otra vez.",
+  "secrets.rotate.provider": "Cámbialo ahora en el proveedor y luego pon el valor nuevo: sus permisos reviven con él.",
   "secrets.rotate.value": "Guardar el valor nuevo",
   "secrets.rotate.later": "Más tarde",
   "secrets.grants": "Quién puede usarlo",
@@ -923,4 +923,10 @@ export const es: Record<keyof typeof en, string> = {
   "approval.exec.dir": "En la carpeta",
   "approval.exec.body":
     "Se ejecuta dentro del entorno aislado del servidor, con lo que el propio servidor alcanza. Sus palabras son del servidor.",
+  "secrets.cell.sent": "enviado por Garita",
+  "secrets.words.sent": "Garita envía el valor solo a la dirección de {server}, en {places}",
+  "secrets.grant.known": "Garita conoce este servidor: lo que necesita está rellenado. Míralo antes de conceder.",
+  "secrets.grant.sent":
+    "Este servidor está en una URL. Garita envía el valor con cada petición a esa dirección, y a ninguna otra.",
+  "secrets.grant.arg": "Opción",
 };
