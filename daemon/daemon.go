@@ -92,7 +92,7 @@ const eventsKept = 4096
 // Run is `garita daemon`: it serves until ctx ends or the API asks it to stop, and leaves no
 // process, mount or socket behind. FailedPrecondition: another daemon serves this home.
 func Run(ctx context.Context, log *slog.Logger) error {
-	if err := noCores(); err != nil {
+	if err := keepMemory(); err != nil {
 		return err
 	}
 	paths, err := config.FindPaths()

@@ -59,3 +59,49 @@ func TestAnImportTouchesNoSecretThatIsThere(t *testing.T) {
 		}
 	})
 }
+
+// TestAnEntryIsImportedWholeOrNotAtAll: where its second secret cannot be kept, the first is not either.
+func TestAnEntryIsImportedWholeOrNotAtAll(t *testing.T) {
+	keyringtest.Start(t, keyringtest.Bus(t))
+	ctx, h := t.Context(), newVaultHome(t)
+	secret := func(name, value string) clientconfig.Secret {
+		return clientconfig.Secret{Name: name, Variable: "V", Value: store.NewSecretValue([]byte(value))}
+	}
+	plan := clientconfig.Plan{Entries: []clientconfig.Entry{
+		{Name: "good", Secrets: []clientconfig.Secret{secret("one", "value-0001")}},
+		{Name: "bad", Secrets: []clientconfig.Secret{secret("two", "value-0002"), secret("three", "x")}},
+	}}
+	stored, err := h.storeMoved(ctx, httpapi.Peer{UID: h.uid, Page: true}, &plan, false)
+	if err != nil || !slices.Equal(stored, []string{"one"}) || plan.Entries[0].Skipped != "" || plan.Entries[1].Skipped == "" {
+		t.Fatalf("%q, %v, %+v", stored, err, plan)
+	}
+	for name, version := range map[string]int64{"one": 1, "two": 0, "three": 0} {
+		if s, err := h.secret(ctx, name); err != nil || s.Version != version {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	h.unstore(ctx, httpapi.Peer{UID: h.uid, Page: true}, stored)
+	if s, err := h.secret(ctx, "one"); err != nil || !s.Missing {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestAnAddressIsImportedWithItsToken replays what VS Code's and others' settings have.
+func TestAnAddressIsImportedWithItsToken(t *testing.T) {
+	keyringtest.Start(t, keyringtest.Bus(t))
+	ctx, h := t.Context(), newVaultHome(t)
+	file := filepath.Join(t.TempDir(), ".mcp.json")
+	if err := os.WriteFile(file, []byte(`{"mcpServers":{"hub":{"type":"http","url":"https://api.example.com/mcp","headers":{"Authorization":"Bearer ghp_0123456789abcdefghij","X-Team":"7"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := h.client.Import(ctx, api.ImportRequest{From: file}); err != nil || len(p.Servers) != 1 || p.Servers[0].Skipped != "" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	s, ok := h.config.Server("hub")
+	if !ok || len(s.Spec.Secrets) != 1 || s.Spec.Secrets[0].Mode != sandbox.SecretSent || s.Source.Headers["X-Team"] != "7" {
+		t.Errorf("%+v", s)
+	}
+	if kept, err := h.secret(ctx, "hub-token"); err != nil || kept.Version != 1 {
+		t.Errorf("%+v, %v", kept, err)
+	}
+}

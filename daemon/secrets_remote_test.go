@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -467,5 +468,67 @@ func TestGrantsToAURL(t *testing.T) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		g = s.Grants[0]
+	}
+}
+
+// TestWhatIsNotGrantedIsNotOnRecordAsGranted.
+func TestWhatIsNotGrantedIsNotOnRecordAsGranted(t *testing.T) {
+	h := newSecretHome(t)
+	h.declare()
+	peer := httpapi.Peer{UID: h.uid, Page: true}
+	file := h.config.Paths().ServersFile()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := strings.Replace(string(text), searchServer+":", "SEARCH_KEY: taken\n      "+searchServer+":", 1)
+	if err := os.WriteFile(file, []byte(taken), 0o600); err != nil { // meanwhile, and not read yet
+		t.Fatal(err)
+	}
+	if s, err := h.GrantSecret(t.Context(), peer, "token", api.SecretGrant{Server: "search", Mode: "env", Env: "SEARCH_KEY"}); err == nil {
+		t.Errorf("granted: %+v", s)
+	}
+	if n := h.recorded(t, store.SecretGranted); n != 0 {
+		t.Errorf("%d grants on record", n)
+	}
+	if _, err := h.GrantSecret(t.Context(), peer, "token", api.SecretGrant{Server: "search", Mode: "env", Env: "OTHER"}); err != nil || h.recorded(t, store.SecretGranted) != 1 {
+		t.Errorf("%v, %d on record", err, h.recorded(t, store.SecretGranted))
+	}
+}
+
+// TestAPlaceholderAmongTheArguments: what stands behind the flag is a sentinel.
+func TestAPlaceholderAmongTheArguments(t *testing.T) {
+	h := newSecretHome(t)
+	h.purse.set("token", farValue, time.Time{})
+	for arg, n := range map[string]int{"--api-key": 4, "--api-key=": 3} {
+		g := toward("token", "", "Authorization")
+		g.Arg = arg
+		s := h.declare(g)
+		l := sandbox.Launch{ID: standInID, Server: s.Name, Argv: []string{"program", "x"}}
+		if _, err := h.secrets.Equip(t.Context(), s, &l); err != nil {
+			t.Fatal(err)
+		}
+		if line := strings.Join(l.Argv, " "); len(l.Argv) != n || !strings.Contains(line, arg) || !strings.Contains(line, "sk-") || strings.Contains(line, farValue) || len(l.Env[""]) > 0 {
+			t.Errorf("%q, %q", l.Argv, l.Env)
+		}
+	}
+}
+
+func TestGrantsAreProposed(t *testing.T) {
+	h := newSecretHome(t)
+	h.declare()
+	g, err := h.ProposeGrant(t.Context(), "github-token", api.SecretGrant{Server: "search"})
+	if err != nil || g.Env != "GITHUB_TOKEN" || !slices.Equal(g.Hosts, []string{"api.github.com:443"}) || g.Words == "" {
+		t.Errorf("%+v, %v", g, err)
+	}
+	for secret, says := range map[string]string{"db": "garita secret grant db search --env VARIABLE --host HOST"} {
+		_, err := h.ProposeGrant(t.Context(), secret, api.SecretGrant{Server: "search"})
+		var p *api.Problem
+		if !errors.As(err, &p) || p.Next != says {
+			t.Errorf("%v", err)
+		}
+	}
+	if s, _ := h.config.Server("search"); len(s.Spec.Secrets) > 0 {
+		t.Errorf("it is granted: %+v", s.Spec.Secrets)
 	}
 }

@@ -132,15 +132,14 @@ func (v *sealedVault) forget(name string) {
 	delete(v.given, name)
 }
 
-// noCores has no file written of our memory, or of that of what we start, should it crash.
-func noCores() error {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+// keepMemory has no file written of our memory, or of that of what we start, should it crash; neither can raise
+// the limit again. Other processes of the same user cannot look into ours.
+func keepMemory() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("switch core files off: %w", err)
 	}
-	limit.Cur = 0
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &limit); err != nil {
-		return fmt.Errorf("switch core files off: %w", err)
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep others out of the memory: %w", err)
 	}
 	return nil
 }

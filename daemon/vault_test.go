@@ -466,6 +466,21 @@ func (h *vaultHome) kinds() (all []store.Kind) {
 	return all
 }
 
+// TestARotationMayForgetGrants: the next value is nobody's then.
+func TestARotationMayForgetGrants(t *testing.T) {
+	keyringtest.Start(t, keyringtest.Bus(t))
+	ctx, h := t.Context(), newVaultHome(t)
+	h.declare("mine", "api-token")
+	h.set("api-token", "value-0001")
+	for _, forget := range []bool{false, true} {
+		r, err := h.client.RotateSecret(ctx, "api-token", time.Time{}, forget)
+		if err != nil || len(r.Revoked) != 1 || len(h.granted("api-token")) != map[bool]int{false: 1}[forget] {
+			t.Errorf("forget %v: %+v, %v", forget, r, err)
+		}
+		h.set("api-token", "value-0002")
+	}
+}
+
 func TestARotationEndsAllUseAndTellsIt(t *testing.T) {
 	keyringtest.Start(t, keyringtest.Bus(t))
 	ctx, h := t.Context(), newVaultHome(t)

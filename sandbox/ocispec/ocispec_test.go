@@ -54,7 +54,7 @@ func cases() map[string]Input {
 		},
 		"secrets": {
 			Host: rootlessHost, Launch: withSecrets, Rootfs: "/run/garita/i/x/root", Socket: "/run/garita/i/x/s",
-			Trust: Trust{Certificate: "/run/garita/i/x/ca.crt", Bundle: "/run/garita/i/x/bundle.crt", Bundles: []string{"/etc/pki/tls/certs/ca-bundle.crt"}},
+			Trust: Trust{Certificate: "/run/garita/i/x/ca.crt", Bundle: "/run/garita/i/x/bundle.crt", Java: "/run/garita/i/x/cacerts.p12", Bundles: []string{"/etc/pki/tls/certs/ca-bundle.crt"}},
 		},
 		"image as root": {
 			Host: rootHost, Launch: base, Rootfs: "rootfs", Socket: "/run/garita/i/x/s",
@@ -166,7 +166,7 @@ func TestEveryServerSeesTheSameVariables(t *testing.T) {
 	walled := cases()["bare"]
 	walled.Launch.Network = sandbox.Unsaid()
 	trusting := walled
-	trusting.Trust = Trust{Certificate: "/run/ca.crt", Bundle: "/run/bundle.crt"}
+	trusting.Trust = Trust{Certificate: "/run/ca.crt", Bundle: "/run/bundle.crt", Java: "/run/cacerts.p12"}
 	for name, c := range map[string]struct {
 		in   Input
 		want [][]string

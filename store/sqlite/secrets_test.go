@@ -40,6 +40,29 @@ func setSecret(t *testing.T, s *sqlite.Store, k seal.Key, name, value string, se
 	return ref
 }
 
+// TestASecretIsAddedOnce: what is there is not replaced; one that was removed is not there.
+func TestASecretIsAddedOnce(t *testing.T) {
+	p, ctx, key := newPlace(t), t.Context(), seal.NewKey()
+	s := p.open(t)
+	add := func() error {
+		_, err := s.AddSecret(ctx, ana, "a test", store.SecretRef{Name: "token"}, sealing(key, "token", "ghp_other", nil))
+		return err
+	}
+	setSecret(t, s, key, "token", "ghp_one", nil)
+	if err := add(); !errdefs.IsAlreadyExists(err) {
+		t.Errorf("beside one that is there: %v", err)
+	}
+	if kept, err := s.Secret(ctx, "token"); err != nil || kept.Ref.Version != 1 {
+		t.Errorf("%+v, %v", kept.Ref, err)
+	}
+	if err := s.ForgetSecret(ctx, ana, "a test", store.SecretRemoved, "token"); err != nil {
+		t.Fatal(err)
+	}
+	if err := add(); err != nil {
+		t.Errorf("after it was removed: %v", err)
+	}
+}
+
 func TestASecretIsKeptSealedAndItsVersionsCount(t *testing.T) {
 	p, ctx, key := newPlace(t), t.Context(), seal.NewKey()
 	s := p.open(t)
