@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/gorilla/websocket"
 
 	"github.com/garita-dev/garita/build/wire"
 	"github.com/garita-dev/garita/sandbox/sandboxtest/visitors"
@@ -36,7 +32,7 @@ func (b *bench) visits(ctx context.Context) error {
 	if err := errors.Join(os.Mkdir(programs, 0o755), visitors.Install(programs)); err != nil {
 		return err
 	}
-	host := httptest.NewServer(http.HandlerFunc(hello))
+	host := httptest.NewServer(new(visitors.Host).Open())
 	defer host.Close()
 	_, port, err := net.SplitHostPort(host.Listener.Addr().String())
 	if err != nil {
@@ -54,6 +50,9 @@ func (b *bench) visits(ctx context.Context) error {
 		if missing := v.Missing(kit); missing != "" {
 			note("wall: %s is passed over: no %s", v.Name, missing)
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		note("wall: %s", v.Name)
 		row := []string{v.Name, journey(bare, v.Name, "http://127.0.0.1:"+port).String(), journey(walled, v.Name, "http://host.garita.internal:"+port).String()}
@@ -141,40 +140,4 @@ func (t trip) took() string {
 		text += " (" + ms(t.requests.at(50)) + ")"
 	}
 	return text
-}
-
-// hello is a host of everything that visitors of the clear look for.
-func hello(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case websocket.IsWebSocketUpgrade(r):
-		twice(w, r)
-	case strings.HasPrefix(r.URL.Path, "/repo.git"):
-		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
-		_, _ = io.WriteString(w, "001e# service=git-upload-pack\n0000004a"+"95dcfa3633004da0049d3d0fa03f80589cbcaf31 HEAD\x00multi_ack side-band-64k\n"+"0000")
-	case r.URL.Path == "/some-package":
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"name":"some-package","dist-tags":{"latest":"1.2.3"},"versions":{"1.2.3":{"name":"some-package","version":"1.2.3","description":"hello from npm","dist":{}}}}`)
-	case strings.HasPrefix(r.URL.Path, "/simple/"):
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, `<!DOCTYPE html><a href="/some_package-1.2.3.tar.gz">some_package-1.2.3.tar.gz</a>`)
-	default:
-		_, _ = io.WriteString(w, "hello from "+r.Host)
-	}
-}
-
-// twice answers one message with two.
-func twice(w http.ResponseWriter, r *http.Request) {
-	c, err := new(websocket.Upgrader).Upgrade(w, r, nil)
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	for _, text := range []string{"hello from a socket", "over"} {
-		if c.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
-			return
-		}
-	}
-	for err == nil { // until it closes
-		_, _, err = c.ReadMessage()
-	}
 }

@@ -1,19 +1,10 @@
 package client_test
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/gorilla/websocket"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/client"
@@ -21,80 +12,9 @@ import (
 	"github.com/garita-dev/garita/sandbox/sandboxtest/visitors"
 )
 
-// reception is a host that every visitor finds what it looks for at: a page, a repository, a package, a
-// WebSocket, a gRPC service. It says "hello from" and its name, and what it was told of the token.
-type reception struct {
-	grpc     *grpc.Server
-	upgrader websocket.Upgrader
-}
-
-func newReception() *reception {
-	r := &reception{grpc: grpc.NewServer(grpc.UnaryInterceptor(greetCaller))}
-	grpc_health_v1.RegisterHealthServer(r.grpc, health.NewServer())
-	return r
-}
-
-func greetCaller(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	said := greeting(strings.Join(md.Get(":authority"), ""), strings.Join(md.Get("authorization"), ""))
-	if err := grpc.SetHeader(ctx, metadata.Pairs("x-answer", said)); err != nil {
-		return nil, err
-	}
-	return handle(ctx, req)
-}
-
-// greeting names the host, and the token as it came; the wall must not let the value back in.
-func greeting(host, authorization string) string {
-	return fmt.Sprintf("hello from %s header[%s] echo[%s]", host, which(authorization), authorization)
-}
-
 // which tells what of the two is in a text.
 func which(text string) string {
-	return fmt.Sprintf("value:%v sentinel:%v", strings.Contains(text, tokenValue), strings.Contains(text, tokenSentinel))
-}
-
-func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	authorization := req.Header.Get("Authorization")
-	if user, password, ok := req.BasicAuth(); ok {
-		authorization = user + ":" + password
-	}
-	switch said := greeting(req.Host, authorization); {
-	case strings.HasPrefix(req.Header.Get("Content-Type"), "application/grpc"):
-		r.grpc.ServeHTTP(w, req)
-	case websocket.IsWebSocketUpgrade(req):
-		r.converse(w, req, said)
-	case strings.HasPrefix(req.URL.Path, "/repo.git") && strings.HasPrefix(req.Host, "granted.") && !strings.Contains(authorization, tokenValue):
-		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-		w.WriteHeader(http.StatusUnauthorized)
-	case strings.HasPrefix(req.URL.Path, "/repo.git"):
-		registryAndGit(w, req)
-	case req.URL.Path == "/some-package":
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"name":"some-package","dist-tags":{"latest":"1.2.3"},"versions":{"1.2.3":{"name":"some-package","version":"1.2.3","description":%q,"dist":{}}}}`, said)
-	case strings.HasPrefix(req.URL.Path, "/simple/"):
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, `<!DOCTYPE html><a href="/some_package-1.2.3.tar.gz">some_package-1.2.3.tar.gz</a>`)
-	case req.URL.Path == "/page":
-		w.Header().Set("Alt-Svc", `h3=":443"; ma=3600`)
-		_, _ = io.WriteString(w, `<!DOCTYPE html><p id="p"></p><script src="/script"></script>`)
-	case req.URL.Path == "/script":
-		_, _ = fmt.Fprintf(w, `document.getElementById("p").textContent = %q + " by " + performance.getEntriesByType("navigation")[0].nextHopProtocol`, said)
-	default:
-		_, _ = io.WriteString(w, said)
-	}
-}
-
-// converse says what came with the upgrade, and what is in the first message.
-func (r *reception) converse(w http.ResponseWriter, req *http.Request, said string) {
-	c, err := r.upgrader.Upgrade(w, req, nil)
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	if _, text, err := c.ReadMessage(); err == nil && c.WriteMessage(websocket.TextMessage, []byte(said)) == nil {
-		_ = c.WriteMessage(websocket.TextMessage, []byte("message["+which(string(text))+"]"))
-		_, _, _ = c.ReadMessage() // until it closes
-	}
+	return (&visitors.Host{Value: tokenValue, Sentinel: tokenSentinel}).Which(text)
 }
 
 // hostVisitors starts a sandbox with all visitors in it, which believes the world's hosts and the wall, and
@@ -149,7 +69,7 @@ func (in *inhabitant) visit(v visitors.Visitor, url string) (said string, passed
 func TestVisitors(t *testing.T) {
 	e := shared(t)
 	w := newWorld(t)
-	host := newReception()
+	host := (&visitors.Host{Value: tokenValue, Sentinel: tokenSentinel, Private: "granted."}).Open()
 	w.believable("127.77.0.1", host)
 	w.clear("127.77.0.1", host)
 	w.name("api.example.test", "127.77.0.1")
