@@ -65,6 +65,14 @@ type walled struct {
 
 func newWalled(t *testing.T) *walled {
 	t.Helper()
+	w := raiseWalled(t)
+	w.approving()
+	return w
+}
+
+// raiseWalled is one in which nobody answers questions yet.
+func raiseWalled(t *testing.T) *walled {
+	t.Helper()
 	sandboxtest.Need(t, sandboxtest.RootlessContainerd)
 	w := &walled{secretHome: newSecretHome(t)}
 	w.supervisor.Runtime, w.supervisor.Host = w.engine, host{w.Daemon}
@@ -82,7 +90,6 @@ func newWalled(t *testing.T) *walled {
 		cancel()
 		over.Wait()
 	})
-	w.approving()
 	return w
 }
 
