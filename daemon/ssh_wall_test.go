@@ -374,7 +374,7 @@ func TestGitOverSSH(t *testing.T) {
 		}
 		select {
 		case got := <-held:
-			if !strings.Contains(got, "failed") {
+			if !strings.Contains(got, "failed") && !strings.Contains(got, "kept the result") { // it had reached what it may not
 				t.Error(got)
 			}
 		case <-time.After(time.Minute):

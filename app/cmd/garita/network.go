@@ -42,6 +42,7 @@ func (c *cli) networkListCommand() *cobra.Command {
 
 func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Command {
 	var forget bool
+	var keys []string
 	cmd := &cobra.Command{
 		Use: verb + " SERVER HOST[:PORT]", Short: short, Args: usage(cobra.ExactArgs(2)),
 		Long: short + ".\n\nHOST is a name, *.NAME for everything below it (and not it), an address, or public-web for any public host.",
@@ -49,7 +50,7 @@ func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Comman
 			if err := c.reachable(cmd.Context()); err != nil {
 				return err
 			}
-			n, err := c.client.ChangeNetwork(cmd.Context(), args[0], api.NetworkChange{Host: args[1], Allow: allow, Forget: forget})
+			n, err := c.client.ChangeNetwork(cmd.Context(), args[0], api.NetworkChange{Host: args[1], Allow: allow, Forget: forget, Keys: keys})
 			if err != nil {
 				return err
 			}
@@ -58,7 +59,8 @@ func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Comman
 		},
 	}
 	if allow {
-		cmd.Long += " The port is 443 where none is named."
+		cmd.Long += " The port is 443 where none is named.\n\nAt port 22 only SSH passes, to a host whose key is known: pinned by --key, or in your own known_hosts. Another one is asked about."
+		cmd.Flags().StringArrayVar(&keys, "key", nil, "a key by which the host, which is reached by SSH, is known: SHA256:…, or \"ssh-ed25519 AAAA…\"")
 		c.withTried(cmd)
 		return cmd
 	}
@@ -139,6 +141,7 @@ func (c *cli) showNetwork(n api.Network) {
 	if len(n.Deny) > 0 {
 		printTo(c.out, "kept blocked: %s\n", safe(strings.Join(n.Deny, ", ")))
 	}
+	c.showSSH(n)
 	for _, g := range n.Granted {
 		printTo(c.out, "  %s %s\n", safe(g.Words), c.style.dim("("+g.Grant+")"))
 	}
