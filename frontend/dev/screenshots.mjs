@@ -19,7 +19,8 @@ const shots = [
   { name: "calls", path: "/calls" },
   { name: "approvals", path: "/calls", review: 0 },
   { name: "servers", path: "/servers?server=files" },
-  { name: "network", path: "/network?server=git", scene: "wall" },
+  { name: "network", path: "/network?server=git", scene: "wall", height: 1080 },
+  { name: "observe", path: "/servers/observe?server=git", scene: "watched", height: 1240 },
   { name: "secrets", path: "/secrets" },
 ];
 const more = [

@@ -73,7 +73,7 @@ export function touched(e: Event): string[][] {
     case "network":
       return [["network", e.id], ["audit"]];
     case "observation":
-      return [["observation", e.id], ["audit"]];
+      return [["observation", e.id], ["servers"], ["audit"]];
     case "secret":
       return [["secrets"], ["uses"], ["audit"]];
     case "policy":

@@ -13,6 +13,11 @@ import { ServerSecrets } from "./server-secrets";
 import { packageOf } from "./package";
 import { ProgressRow } from "./progress-row";
 
+/** leastWords is how a server that is or was watched stands. */
+function leastWords(observed: string): Key {
+  return observed === "observing" ? "servers.least.observing" : "servers.least.ended";
+}
+
 const mono = "font-mono text-sm";
 
 /** ServerOverview is what a server is and what holds it. */
@@ -58,14 +63,14 @@ export function ServerOverview({ server }: { server: Server }) {
       {!server.url && (
         <Section label={t("servers.least")}>
           <div className="flex items-center justify-between gap-4">
-            <p className="m-0 text-pretty text-ink2">{t("servers.least.body")}</p>
+            <p className="m-0 text-pretty text-ink2">{t(server.observed ? leastWords(server.observed) : "servers.least.body")}</p>
             <Link
               to="/servers/observe"
               search={{ server: server.name }}
               className="flex shrink-0 items-center gap-1.5 rounded-lg border border-line2 bg-raised px-2.5 py-1 text-sm font-[580] text-ink no-underline hover:border-ink3"
             >
               <Icon name="eye" size={13} />
-              {t("servers.least.watch")}
+              {t(server.observed ? "servers.least.look" : "servers.least.watch")}
             </Link>
           </div>
         </Section>

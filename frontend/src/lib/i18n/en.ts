@@ -924,4 +924,7 @@ export const en = {
   "secrets.grant.known": "Garita knows this server: what it needs is filled in. Look at it before you grant.",
   "secrets.grant.sent": "This server runs at a URL. Garita sends the value with each request to that address, and nowhere else.",
   "secrets.grant.arg": "Flag",
+  "servers.least.observing": "It is watched now, and asked about everything.",
+  "servers.least.ended": "It was watched. What is proposed waits for you.",
+  "servers.least.look": "Look",
 } as const;

@@ -929,4 +929,7 @@ export const es: Record<keyof typeof en, string> = {
   "secrets.grant.sent":
     "Este servidor está en una URL. Garita envía el valor con cada petición a esa dirección, y a ninguna otra.",
   "secrets.grant.arg": "Opción",
+  "servers.least.observing": "Se observa ahora, y todo pregunta.",
+  "servers.least.ended": "Se observó. Lo propuesto te espera.",
+  "servers.least.look": "Ver",
 };
