@@ -203,7 +203,7 @@ func TestSkipped(t *testing.T) {
 		"a bridge with a client":   {`{"command":"npx","args":["-y","mcp-remote@latest","https://x","--static-oauth-client-info","{}"]}`, "address"},
 		"docker":                   {`{"command":"docker","args":["run","-i","x"]}`, "docker"},
 		"a Python project":         {`{"command":"/home/ana/.local/bin/uv","args":["run","server.py"]}`, "nothing says to which folder"},
-		"Python from git":          {`{"command":"uvx","args":["--from","git+ssh://git@h/x","x"]}`, "repository"},
+		"Python from git":          {`{"command":"uvx","args":["--from","git+ssh://git@h/x","x"]}`, "repositories"},
 		"Python from two indexes":  {`{"command":"uvx","args":["--extra-index-url","https://i/simple","x"]}`, "the wrong one can win"},
 		"a Windows line":           {`{"command":"cmd","args":["/c","npx","x"]}`, "Windows"},
 		"wsl":                      {`{"command":"wsl.exe","args":["bash"]}`, "WSL"},
