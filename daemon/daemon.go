@@ -34,6 +34,7 @@ import (
 	"github.com/garita-dev/garita/frontend"
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/client"
+	"github.com/garita-dev/garita/sandbox/trim"
 	"github.com/garita-dev/garita/store"
 	"github.com/garita-dev/garita/store/sqlite"
 )
@@ -58,6 +59,7 @@ type Daemon struct {
 	traces     *trace.Log
 	importer   *clientconfig.Importer
 	attached   *attached
+	quiet      *time.Timer // gives memory back some time after the last start or end
 	live       live
 	hooked     hooked
 	logins     *oauth.Logins
@@ -126,7 +128,7 @@ func Run(ctx context.Context, log *slog.Logger) error {
 func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitted []approvals.Grant, log *slog.Logger) *Daemon {
 	paths := settings.Paths()
 	d := &Daemon{
-		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), log: log,
+		config: settings, db: db, events: events.New(eventsKept), attached: newAttached(), quiet: trim.Settle(), log: log,
 		importer: clientconfig.NewImporter(paths), traces: trace.New(known.Record),
 		started: time.Now().UTC(), pid: os.Getpid(), uid: os.Getuid(),
 		reread: make(chan struct{}, 1),
@@ -134,7 +136,10 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	}
 	d.policies = newPolicies(paths)
 	d.running, d.stop = context.WithCancel(ctx)
-	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() { d.events.Publish("status", "", nil) })
+	d.engine = newEngine(client.Config{Data: paths.Data, Log: childLog{log}}, paths.Home, log, func() {
+		d.events.Publish("status", "", nil)
+		d.settling()
+	})
 	d.vault = newSealedVault(db, filepath.Join(paths.State, "secrets.key.age"), d.noteKeeper)
 	d.ways = newWays(d)
 	d.ways.home = paths.Home
@@ -162,6 +167,13 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 		Unhealthy: d.noteUnhealthy, Redact: d.redactLineOf, Logs: d.serverLog,
 	})
 	return d
+}
+
+// settling is told that something has started or ended: a while later memory is given back.
+func (d *Daemon) settling() {
+	if d.quiet != nil { // none in tests of a part
+		d.quiet.Reset(trim.SettleAfter)
+	}
 }
 
 // run serves until the end, and takes the parts down in the order that loses nothing: sessions
@@ -214,6 +226,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	err = errors.Join(err, d.gate.Close(), d.supervisor.Close(ending))
 	stopChildren()
 	d.attached.close()
+	d.quiet.Stop()
 	return errors.Join(err, engine.Wait(), d.recordLife(ending, store.DaemonStopped))
 }
 

@@ -44,6 +44,7 @@ func (d *Daemon) opening(v visit, o gateway.Options, last *lastStart) func(conte
 			return nil, errors.Join(err, i.Kill(context.WithoutCancel(ctx)))
 		}
 		last.Store(i)
+		d.settling()
 		if err := d.recordStart(ctx, o, i.Now().Info); err != nil {
 			return nil, errors.Join(fmt.Errorf("no sandbox without a record: %w", err), i.Stop(context.WithoutCancel(ctx)))
 		}

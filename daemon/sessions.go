@@ -117,6 +117,7 @@ func (d *Daemon) serve(ctx context.Context, v visit, client gateway.Client) erro
 	defer d.live.add(o.ID, session)()
 	defer d.gate.EndSession(o.ID)
 	err = session.Run(ctx, client)
+	d.settling()
 	d.record(context.WithoutCancel(ctx), store.SessionClosed, o, err)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/garita-dev/garita/sandbox/egress/wire"
 	"github.com/garita-dev/garita/sandbox/handover"
+	"github.com/garita-dev/garita/sandbox/trim"
 )
 
 // controlFD is where the daemon puts the far end of the control socket.
@@ -43,8 +44,10 @@ func run(log *slog.Logger) error {
 // Serve answers the daemon on the connections of l, until the other end is gone: then it returns
 // nil at once, whatever is under way.
 func Serve(l net.Listener, log *slog.Logger) error {
+	settle := trim.Settle()
+	defer settle.Stop()
 	srv := &http.Server{
-		Handler:           routes(log),
+		Handler:           settling(settle, routes(log)),
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
@@ -58,6 +61,15 @@ func Serve(l net.Listener, log *slog.Logger) error {
 
 // connKey finds a request's connection, for the files that came with it.
 type connKey struct{}
+
+// settling has memory given back some time after the last request has begun or ended.
+func settling(settle *time.Timer, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		settle.Reset(trim.SettleAfter)
+		defer settle.Reset(trim.SettleAfter)
+		h.ServeHTTP(w, r)
+	})
+}
 
 // routes is all that the daemon can ask for.
 func routes(log *slog.Logger) http.Handler {

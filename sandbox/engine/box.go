@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/garita-dev/garita/sandbox"
+	"github.com/garita-dev/garita/sandbox/trim"
 )
 
 // box is one sandbox from the moment its name is taken until nothing of it is left.
@@ -96,7 +97,7 @@ func (e *Engine) reserve(l sandbox.Launch, seen *sightings) (*box, error) {
 	}
 	e.boxes[l.ID] = b
 	e.wg.Add(1)
-	e.settle.Reset(settleAfter)
+	e.settle.Reset(trim.SettleAfter)
 	return b, nil
 }
 
@@ -105,7 +106,7 @@ func (e *Engine) forget(b *box) {
 	e.mu.Lock()
 	delete(e.boxes, b.launch.ID)
 	if !e.closing {
-		e.settle.Reset(settleAfter)
+		e.settle.Reset(trim.SettleAfter)
 	}
 	e.ended = append(e.ended, b)
 	if len(e.ended) > keepEnded {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/ocispec"
+	"github.com/garita-dev/garita/sandbox/trim"
 	"github.com/garita-dev/garita/sandbox/workspace"
 )
 
@@ -53,7 +54,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, ct: ct, boxes: map[sandbox.InstanceID]*box{}}
-	e.settle = time.AfterFunc(settleAfter, giveBack)
+	e.settle = trim.Settle()
 	if err := e.prepare(ctx); err != nil {
 		ct.Close()
 		return nil, err
@@ -71,10 +72,6 @@ func (e *Engine) prepare(ctx context.Context) (err error) {
 	e.host, err = findHost(e.cfg)
 	return err
 }
-
-// settleAfter is how long after the last start or end memory is given back to the system. Measured:
-// it takes a third off the engine.
-const settleAfter = 2 * time.Second
 
 // Serve answers the daemon's requests until it is gone (l returns io.EOF), then lets every sandbox
 // end by its lifeline, ends what is left, and returns nil.
