@@ -60,8 +60,6 @@ func All() []Visitor {
 		switch v.Name {
 		case "node-websocket", "pip":
 			all[i].Bearing, all[i].Measuring = false, v.Name != "pip"
-		case "java":
-			all[i].Bearing, all[i].Trusting = false, false // until somebody makes it a trust store
 		case "chromium":
 			all[i].Bearing = false // it has its own idea of whom to believe, and is told to believe anybody
 		}
