@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"path"
 	"strconv"
 
 	"github.com/garita-dev/garita/sandbox"
@@ -15,7 +16,7 @@ type Kind string
 // The kinds of question.
 const (
 	KindCall    Kind = "call"    // a tool call
-	KindCommand Kind = "command" // a tool call that runs commands or code
+	KindCommand Kind = "command" // a tool call that runs commands or code; or a program that a server wants to execute
 	KindTool    Kind = "tool"    // a tool whose definition is new or has changed
 	KindApply   Kind = "apply"   // a workspace's changes, to the person's files
 	KindNetwork Kind = "network" // a host that a server wants to reach
@@ -38,6 +39,7 @@ type Subject struct {
 	Network *NetworkAccess `json:"network,omitempty"`
 	Install *Installation  `json:"install,omitempty"`
 	Secret  *SecretUse     `json:"secret,omitempty"`
+	Exec    *Execution     `json:"exec,omitempty"`
 }
 
 // ToolChange is a tool that is new, or defined otherwise than the person accepted it. Texts are the
@@ -110,6 +112,42 @@ type AgentUse struct {
 	HostKey string `json:"host_key"` // the fingerprint of the host's
 }
 
+// Execution is a program that a server wants to execute, as sandbox.Execution has it. Texts are the
+// program's own words; hostile.
+type Execution struct {
+	Path   string   `json:"path,omitempty"` // as inside; "" for a file in memory
+	File   string   `json:"file,omitempty"` // the same without symlinks
+	Argv   []string `json:"argv"`
+	Dir    string   `json:"dir,omitempty"`
+	Script string   `json:"script,omitempty"` // how the kernel executes it, where it is one
+	Fixed  bool     `json:"fixed,omitempty"`  // the server could not have put it there
+	Cut    bool     `json:"cut,omitempty"`    // it is not all there is
+	Call   CallID   `json:"call,omitempty"`
+}
+
+// Line is the command line: with the program's name, or with its path where the server could have put it there.
+func (x Execution) Line() string {
+	switch {
+	case len(x.Argv) == 0:
+		return sandbox.CommandLine(x.Path, nil)
+	case x.Path == "":
+		return sandbox.CommandLine(x.Argv[0], x.Argv[1:])
+	case x.Fixed:
+		return sandbox.CommandLine(path.Base(x.Path), x.Argv[1:])
+	}
+	return sandbox.CommandLine(x.File, x.Argv[1:])
+}
+
+// Seen is x as rules see it.
+func (x Execution) Seen() sandbox.Execution {
+	return sandbox.Execution{Path: x.Path, Real: x.File, Argv: x.Argv, Fixed: x.Fixed, Cut: x.Cut}
+}
+
+func (x *Execution) fields() []string {
+	fields := []string{x.Path, x.File, x.Dir, x.Script, string(x.Call), strconv.FormatBool(x.Fixed), strconv.FormatBool(x.Cut)}
+	return append(fields, x.Argv...)
+}
+
 // Kind is the kind of question s is the subject of; "" when it is none's, or several's.
 func (s Subject) Kind() Kind {
 	var kind Kind
@@ -122,6 +160,7 @@ func (s Subject) Kind() Kind {
 		{KindNetwork, s.Network != nil},
 		{KindInstall, s.Install != nil},
 		{KindSecret, s.Secret != nil},
+		{KindCommand, s.Exec != nil},
 	} {
 		switch {
 		case one.set && kind != "":
@@ -146,6 +185,8 @@ func (s Subject) fields() []string {
 		return append([]string{s.Install.Package, s.Install.Integrity, s.Install.Script}, s.Install.Doubts...)
 	case KindSecret:
 		return append([]string{s.Secret.Secret}, s.Secret.Hosts...)
+	case KindCommand:
+		return s.Exec.fields()
 	}
 	return nil
 }

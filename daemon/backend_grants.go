@@ -15,6 +15,7 @@ import (
 	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/httpapi"
+	"github.com/garita-dev/garita/daemon/observe"
 	"github.com/garita-dev/garita/store/sqlite"
 )
 
@@ -259,6 +260,11 @@ func withSubject(a api.Approval, r approvals.Request) api.Approval {
 		if s.Secret.Agent != nil {
 			a.Title = fmt.Sprintf("%s wants to %s", r.Call.Server, lowerFirst(r.Call.Sentence))
 		}
+	case s.Exec != nil:
+		a.Exec = &api.Execution{
+			Line: observe.Visible(s.Exec.Line()), Path: observe.Visible(s.Exec.Path), Dir: observe.Visible(s.Exec.Dir), Script: observe.Visible(s.Exec.Script), Call: string(s.Exec.Call),
+		}
+		a.Object, a.Title = a.Exec.Line, fmt.Sprintf("%s wants to execute a program", r.Call.Server)
 	default:
 		return a
 	}

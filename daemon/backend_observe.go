@@ -252,7 +252,7 @@ func (s *observations) show(server sandbox.Server) api.Observation {
 func (d *Daemon) least(s sandbox.Server, things []observe.Thing, f observe.Facts) (api.LeastSpec, sandbox.Server) {
 	guard := d.config.Paths().Guard()
 	f.Home, f.Look = guard.Home, func(path string) observe.Place { return placeOf(guard, path) }
-	f.Profile, f.Tools = d.profileOf(s), d.listed(s.Name)
+	f.Profile, f.Tools, f.Log = d.profileOf(s), d.listed(s.Name), d.lately(s.Name)
 	p := observe.Propose(s, things, f)
 	out := api.LeastSpec{Before: config.Block(s), After: config.Block(p.Server), Lines: []api.LeastLine{}, Notes: notNil(p.Notes)}
 	for _, l := range p.Lines {
@@ -265,6 +265,16 @@ func (d *Daemon) least(s sandbox.Server, things []observe.Thing, f observe.Facts
 		out.Binding = string(pins.Digest(fmt.Appendf(nil, "observe 1 %q %q %q", s.Name, out.Before, out.After)))
 	}
 	return out, p.Server
+}
+
+// lately is what a server wrote to its log last.
+func (d *Daemon) lately(server sandbox.ServerName) (lines []string) {
+	ctx, cancel := context.WithCancel(d.running)
+	cancel() // what is there already
+	for _, l := range d.supervisor.LogAfter(ctx, server, 0) {
+		lines = append(lines, l.String())
+	}
+	return lines
 }
 
 // listed are the names of a server's tools, where it has listed them.

@@ -44,6 +44,7 @@ func (d *Daemon) apiServer(s sandbox.Server) api.Server {
 		Workspace: string(mode), Folders: notNil(s.Spec.Folders), Clients: notNil(d.clientsOf(s.Name)),
 		Limits: []api.Limit{}, Notices: []string{}, Instances: []api.Instance{}, Tools: d.toolsOf(s.Name),
 		Progress: d.progressOf(s.Name), Variables: variables(s.Spec, d.config.Settings().Network.CA != ""),
+		Exec: apiExec(s.Spec.Exec), Observed: d.observed.state(s.Name),
 	}
 	if p := d.config.Package(s.Name); p != nil {
 		out.Package = fmt.Sprintf("%s@%s %s", p.Name, p.Version, p.Integrity)
@@ -195,4 +196,11 @@ func (d *Daemon) trouble(name sandbox.ServerName, i *supervisor.Instance) string
 // problemOfTrouble tells a person why a server is not started.
 func problemOfTrouble(t *supervisor.Trouble) *api.Problem {
 	return &api.Problem{Code: "unavailable", Title: t.What(), Detail: t.Detail(), Next: t.Next()}
+}
+
+func apiExec(r *sandbox.ExecRules) *api.ExecRules {
+	if r == nil {
+		return nil
+	}
+	return &api.ExecRules{Allow: notNil(r.Allow), Ask: notNil(r.Ask), Deny: notNil(r.Deny)}
 }

@@ -30,7 +30,7 @@ func (d *Daemon) apiCall(r store.CallRecord) api.Call {
 		Approval: string(decided.Request), Answer: string(decided.Outcome), By: decided.By,
 		Outcome: string(r.Outcome), Error: r.Error, DurationMS: millis(r.Duration), WaitedMS: millis(decided.Waited),
 		ResultSize: r.Result.Size, ResultDigest: string(r.Result.Digest),
-		Changes: apiChanges(r.Changes), Findings: notNil(r.Findings),
+		Changes: apiChanges(r.Changes), Commands: r.Commands, Findings: notNil(r.Findings),
 	}
 }
 

@@ -53,6 +53,7 @@ type Daemon struct {
 	effects    *effects
 	ways       *ways
 	observed   *observations
+	commands   *commands
 	vault      *sealedVault
 	secrets    *secrets
 	supervisor *supervisor.Supervisor
@@ -148,6 +149,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 		log.Warn("a proxy is not used", "why", unread)
 	}
 	d.observed = newObservations(d)
+	d.commands = newCommands(d)
 	d.secrets = newSecrets(d, d.vault)
 	d.pins = newPinned(d)
 	d.consents = newConsents(d)
@@ -161,7 +163,7 @@ func join(ctx context.Context, settings *config.Store, db *sqlite.Store, permitt
 	d.effects = newEffects(d.engine, demotions{d})
 	d.serverLogs = d.openServerLogs()
 	d.supervisor = supervisor.New(supervisor.Options{
-		Runtime: observing{d.engine, d.observed}, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents, Secrets: d.secrets,
+		Runtime: observing{d.engine, d.observed, d.commands}, Installer: d.engine, Lock: packageLock{d}, Host: host{d}, Consent: d.consents, Secrets: d.secrets,
 		Changed:  func(s sandbox.ServerName) { d.events.Publish("server", string(s), nil) },
 		Progress: d.noteProgress, Ended: d.noteEnded, Looping: d.noteLooping, Logger: log,
 		Unhealthy: d.noteUnhealthy, Redact: d.redactLineOf, Logs: d.serverLog,
@@ -215,6 +217,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	d.stop()
 	d.sessions.Wait()
 	d.observed.running.Wait()
+	d.commands.running.Wait()
 	d.pins.asking.Wait()
 	d.ways.asking.Wait()
 	d.secrets.using.Wait()

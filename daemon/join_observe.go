@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,6 +74,22 @@ func (s *observations) since(server sandbox.ServerName) time.Time {
 		return o.since
 	}
 	return time.Time{}
+}
+
+// state says whether a server is watched, or what was seen of it waits; "" for neither.
+func (s *observations) state(server sandbox.ServerName) string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch o := s.of[server]; {
+	case o == nil:
+		return ""
+	case o.ended.IsZero():
+		return "observing"
+	}
+	return "ended"
 }
 
 // note does something to the observation of a server that goes on, and tells who waits for it.
@@ -177,31 +194,43 @@ func (s *observations) placed(server sandbox.Server) sandbox.Server {
 // observing is the engine, which has the sandboxes of observed servers looked into.
 type observing struct {
 	*engine
-	seen *observations
+	seen     *observations
+	commands *commands
 }
 
 // Start implements sandbox.Runtime.
 func (r observing) Start(ctx context.Context, l sandbox.Launch, io sandbox.Stdio) (sandbox.Instance, error) {
-	if r.seen.since(l.Server).IsZero() {
-		return r.engine.Start(ctx, l, io)
+	watched := !r.seen.since(l.Server).IsZero()
+	if watched {
+		l.Observe, l.Network.Ask = true, true
 	}
-	l.Observe, l.Network.Ask = true, true
+	if watched && l.Exec != nil {
+		rules := *l.Exec
+		rules.AskElse = true
+		l.Exec = &rules
+	}
 	i, err := r.engine.Start(ctx, l, io)
-	if err == nil {
-		r.seen.follow(r.engine, l)
+	if err != nil || !watched && l.Exec == nil {
+		return i, err
 	}
-	return i, err
+	running, err := r.engine.get(ctx)
+	if err != nil {
+		return i, nil //nolint:nilerr // the engine has died since, and the sandbox with it
+	}
+	if watched {
+		r.seen.follow(running, l)
+	}
+	if l.Exec != nil {
+		r.commands.follow(running, l)
+	}
+	return i, nil
 }
 
 // sightingsWait is how long one request for what was seen waits.
 const sightingsWait = 30 * time.Second
 
 // follow takes up what is seen in a sandbox until it ends.
-func (s *observations) follow(e *engine, l sandbox.Launch) {
-	running, err := e.get(s.d.running)
-	if err != nil {
-		return
-	}
+func (s *observations) follow(running *client.Engine, l sandbox.Launch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.active(l.Server); o != nil {
@@ -232,18 +261,40 @@ func (s *observations) followed(running *client.Engine, o *observation, id sandb
 
 func sentenceOf(err error) string { return "It was looked into only for a while: " + err.Error() + "." }
 
+// executed is a program as rules would see it, without secrets: one that had any is not known in full.
+func executed(s sandbox.Sighting, redact func(string) string) sandbox.Execution {
+	x := s.Execution()
+	clean := func(text string) string {
+		out := redact(text)
+		x.Cut = x.Cut || out != text
+		return out
+	}
+	x.Path, x.Real = clean(x.Path), clean(x.Real)
+	x.Argv = nil
+	for _, w := range s.Argv {
+		x.Argv = append(x.Argv, clean(w))
+	}
+	return x
+}
+
+// observedKinds are what of a sandbox's sightings is noted. What rules deny is no wish of the person's to be
+// held to: it is denied anyway.
+var observedKinds = map[sandbox.SightingKind]observe.Kind{
+	sandbox.SawCommand: observe.Command, sandbox.SawMissing: observe.Path, sandbox.SawUsed: observe.Mount,
+}
+
 // take notes what was seen since the last time; counts is how often that had been, by then. redact takes
 // secrets out. observations.mu is held.
 func (o *observation) take(seen sandbox.Sightings, counts map[string]int, redact func(string) string) {
 	for _, one := range seen.List {
-		e := observe.Event{What: redact(one.Path), Write: one.Write, At: one.Last, Kind: observe.Path}
-		if one.Kind == sandbox.SawCommand {
-			e.Kind = observe.Command
+		kind, known := observedKinds[one.Kind]
+		if !known {
+			continue
 		}
-		key := string(one.Kind) + "\x00" + one.Path
-		for _, word := range one.Argv {
-			e.Argv = append(e.Argv, redact(word))
-			key += "\x00" + word
+		e := observe.Event{Kind: kind, What: redact(one.Path), Write: one.Write, At: one.Last}
+		key := string(one.Kind) + "\x00" + one.Path + "\x00" + one.Dir
+		if kind == observe.Command {
+			e.Exec, key = executed(one, redact), key+"\x00"+strings.Join(one.Argv, "\x00")
 		}
 		e.Count = one.Count - counts[key]
 		counts[key] = one.Count

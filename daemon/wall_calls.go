@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -92,6 +93,7 @@ type reaching struct {
 	gateway.Watch
 	wall    *wallWatch // nil where its sandbox has no way out
 	secrets func() []string
+	execs   *commandWatch // nil where its sandbox has no rules for commands
 }
 
 // Stop implements gateway.Watch.
@@ -101,12 +103,11 @@ func (r reaching) Stop(ctx context.Context) (gateway.Seen, error) {
 	if r.wall != nil {
 		hosts, strayed, wallErr = r.wall.stop(ctx)
 	}
+	execs, execErr := r.execs.stop(ctx)
 	seen, err := r.Watch.Stop(ctx)
+	seen.Commands = execs
 	seen.Hosts, seen.Strayed, seen.Secrets = hosts, strayed, r.secrets()
-	if err == nil {
-		err = wallErr
-	}
-	return seen, err
+	return seen, cmp.Or(err, wallErr, execErr)
 }
 
 // withWall adds what calls reach to what they change.
@@ -127,7 +128,7 @@ func (e withWall) Watch(ctx context.Context, c approvals.Call, d approvals.Decis
 		return nil, errors.Join(err, stopErr)
 	}
 	e.ways.d.observed.begins(c)
-	return reaching{watch, e.ways.watch(c), secrets}, nil
+	return reaching{watch, e.ways.watch(c), secrets, e.ways.d.commands.watch(c)}, nil
 }
 
 // portOf is the port of an address, with or without a scheme before it; 0 for none.

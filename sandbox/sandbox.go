@@ -72,6 +72,8 @@ type Spec struct {
 	InstallScripts []string
 	// Secrets are those it may use. Sorted by name.
 	Secrets []SecretGrant
+	// Exec says which programs it may execute besides its own command; nil lets it execute all that is inside.
+	Exec *ExecRules
 }
 
 // OwnVariables are those that every server sees, whatever is declared. Sorted.
@@ -223,6 +225,10 @@ type Launch struct {
 	// Observe makes what its programs execute, and look for in vain, seen (Sighting). Each such system call
 	// takes about a tenth of a millisecond longer then.
 	Observe bool `json:"observe,omitempty"`
+	// Exec holds its programs to rules for what they execute, each of which is seen (Sighting). It costs
+	// about a tenth of a millisecond each, and nothing else. A sandbox that cannot be held to its rules is
+	// not started: FailedPrecondition.
+	Exec *ExecRules `json:"exec,omitempty"`
 }
 
 // Root is the root file system of a sandbox: the host's /usr read-only, or an image.

@@ -90,6 +90,7 @@ type CallRecord struct {
 	Changes  []sandbox.Change   // files changed while it ran
 	Hosts    []string           // contacted while it ran, "api.github.com:443"; nil while nothing can be
 	Secrets  []string           // "NAME, version N" of those its server held or sent while it ran
+	Commands []string           // programs executed while it ran, as command lines; nil where nobody looked
 	Kept     []string           // paths of the artifacts it left, on the host
 	Shared   []approvals.CallID // calls in flight at the same time, to which Changes may belong too
 	Findings []string           // what was found in the result or its effects, one sentence each

@@ -148,7 +148,7 @@ func Of(a api.Approval, width int) []Line {
 	if a.Diff != nil {
 		p.diff(*a.Diff)
 	}
-	if a.Kind == "call" || a.Kind == "command" || a.Kind == "" {
+	if a.Kind == "call" || a.Kind == "command" && a.Exec == nil || a.Kind == "" {
 		p.arguments(a.Call.Arguments)
 		p.input(a.Call.Input)
 	}
@@ -169,7 +169,11 @@ func (p *Page) findings(a api.Approval) {
 }
 
 func (p *Page) facts(a api.Approval) {
-	p.fact("kind", kindWords(a.Kind))
+	if a.Exec != nil {
+		p.fact("kind", "a program to be executed")
+	} else {
+		p.fact("kind", kindWords(a.Kind))
+	}
 	call := a.Call.Server
 	if a.Call.Tool != "" {
 		call = fmt.Sprintf("%s of %s (%s)", a.Call.Tool, a.Call.Server, a.Call.Class)
@@ -238,6 +242,12 @@ func (p *Page) subject(a api.Approval) {
 			p.section("Its install script, which would run, whole")
 			p.code(plainly, a.Install.Script)
 		}
+	case a.Exec != nil:
+		p.section("The program it wants to execute")
+		p.code(plainly, safe.Line(a.Exec.Line))
+		p.fact("file", safe.Line(a.Exec.Path))
+		p.fact("run by", safe.Line(a.Exec.Script))
+		p.fact("folder", safe.Line(a.Exec.Dir))
 	case a.Secret != nil:
 		p.section("The secret " + a.Secret.Secret + ", towards")
 		p.each(a.Secret.Hosts)

@@ -70,6 +70,8 @@ func about(a api.Approval) string {
 		return strings.Join(a.Network.Hosts, ", ")
 	case a.Install != nil:
 		return a.Install.Package
+	case a.Exec != nil:
+		return a.Exec.Line
 	case a.Secret != nil:
 		return a.Secret.Secret + ", towards " + strings.Join(a.Secret.Hosts, ", ")
 	case len(a.Findings) > 0 && a.Findings[0].Kind == "doubt":

@@ -37,6 +37,9 @@ func Make(r approvals.Request, p approvals.Permission, by string, now time.Time)
 	if r.Kind == approvals.KindSecret {
 		return makeSecret(r, g, p, now)
 	}
+	if r.Subject.Exec != nil {
+		return makeExec(r, g, p, now)
+	}
 	switch p.Scope {
 	case approvals.ScopeSession:
 		g.Session = c.Session

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/sandbox"
 )
 
 // Words says what g permits, in a clause that a person can check: the tool, how long, and what its
@@ -28,6 +29,9 @@ func Words(g approvals.Grant) string {
 		return fmt.Sprintf("%s, as it is defined now, may sign in at %s with your ssh key %s, %s", g.Server, host, name, howLong(g))
 	} else if name != "" {
 		return fmt.Sprintf("%s, as it is defined now, may use the secret %s toward %s, %s", g.Server, name, host, howLong(g))
+	}
+	if pattern := Exec(g); pattern != "" {
+		return fmt.Sprintf("%s, as it is defined now, may execute %s, %s", g.Server, short(sandbox.ExecPatternWords(pattern)), howLong(g))
 	}
 	return fmt.Sprintf("%s of %s, as it is defined now, %s, %s", g.Tool, g.Server, howLong(g), with(g))
 }
@@ -101,6 +105,9 @@ func Offers(r approvals.Request, lately []approvals.Call, now time.Time) []Offer
 	offers := []Offer{{Permission: approvals.Permission{Scope: approvals.ScopeOnce}, Words: WordsOnce}}
 	if r.Kind == approvals.KindNetwork || r.Kind == approvals.KindSecret {
 		return timedOffers(r, offers, now)
+	}
+	if r.Subject.Exec != nil {
+		return execOffers(r, offers, now)
 	}
 	if r.Kind != approvals.KindCall && r.Kind != approvals.KindCommand {
 		return offers

@@ -68,12 +68,6 @@ type declaredRequests struct {
 	Allow []string `yaml:"allow,omitempty"` // sampling, which is denied otherwise
 }
 
-type declaredExec struct {
-	Allow []string `yaml:"allow,omitempty"`
-	Ask   []string `yaml:"ask,omitempty"`
-	Deny  []string `yaml:"deny,omitempty"`
-}
-
 type declaredInstall struct {
 	Scripts []string `yaml:"scripts,omitempty"` // packages whose install scripts may run, by name
 }

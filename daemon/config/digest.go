@@ -45,6 +45,7 @@ type canonical struct {
 	Secrets   []sandbox.SecretGrant   `json:"secrets,omitzero"`
 	FreezeMS  int64                   `json:"freeze_ms,omitzero"`
 	NoNetwork bool                    `json:"no_network,omitzero"`
+	Exec      *sandbox.ExecRules      `json:"exec,omitzero"`
 }
 
 type canonicalMount struct {
@@ -84,7 +85,7 @@ func canonicalServer(s sandbox.Server) canonical {
 func (c *canonical) later(s sandbox.Server) {
 	c.URL, c.Listen, c.Protocol = s.Source.URL, s.Source.Listen, s.Spec.Protocol
 	c.Calls, c.Instances, c.StartMS = s.Spec.Limits.Calls.String(), s.Spec.Limits.Instances, s.Spec.Lifecycle.Start.Milliseconds()
-	c.FreezeMS = s.Spec.Lifecycle.Freeze.Milliseconds()
+	c.FreezeMS, c.Exec = s.Spec.Lifecycle.Freeze.Milliseconds(), canonicalExec(s.Spec.Exec)
 	if c.Instances == sandbox.DefaultInstances {
 		c.Instances = 0
 	}

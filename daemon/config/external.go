@@ -29,6 +29,7 @@ func (d *declared) remote() (src sandbox.Source, key string, err error) {
 		{"mounts", len(d.Mounts) > 0},
 		{"env", len(d.Env) > 0},
 		{"network", d.reaches()},
+		{"exec", d.Exec != nil},
 		{"limits", d.Limits.Memory != "" || d.Limits.PIDs != 0 || d.Limits.CPUs != 0},
 	} {
 		if wall.set {

@@ -158,7 +158,7 @@ func declare(s sandbox.Server) *declared {
 		Image: s.Source.Image, Args: s.Source.Args, Workspace: string(s.Spec.Workspace), Folders: s.Spec.Folders,
 		Env: s.Spec.Env, Tools: declaredTools{Allow: s.Spec.Tools.Allow}, Protocol: s.Spec.Protocol,
 		URL: s.Source.URL, Headers: s.Source.Headers, Listen: declareListen(s.Source.Listen),
-		Install: declaredInstall{Scripts: s.Spec.InstallScripts},
+		Install: declaredInstall{Scripts: s.Spec.InstallScripts}, Exec: declareExec(s.Spec.Exec),
 	}
 	switch {
 	case s.Source.External():

@@ -39,6 +39,7 @@ func decodeServers(file string, data []byte) (serversFile, error) {
 	if f.Version != nil && *f.Version != version {
 		return f, &Problem{File: file, Line: newLines(data).of("version"), Message: fmt.Sprintf("version %d is not known to this garita, which reads version %d", *f.Version, version)}
 	}
+	heldToRules(data, f.Servers)
 	return f, nil
 }
 
@@ -73,7 +74,6 @@ func (d *declared) refuseLater() (string, error) {
 	}{
 		{"placement", !slices.Contains([]string{"", "dedicated", "external"}, d.Placement), "any placement but dedicated and external"},
 		{"runtime", d.Runtime != "" && d.Runtime != "runc", "any runtime but runc"},
-		{"exec", d.Exec != nil, "rules for commands"},
 	}
 	for _, l := range later {
 		if l.asked {
@@ -185,6 +185,9 @@ func (d *declared) spec(source sandbox.Source, guard Guard) (spec sandbox.Spec, 
 	}
 	if spec.InstallScripts, err = d.Install.lower(); err != nil {
 		return spec, "install", err
+	}
+	if spec.Exec, err = d.Exec.lower(); err != nil {
+		return spec, "exec", err
 	}
 	spec.Tools, err = d.Tools.lower()
 	return spec, "tools", err

@@ -108,7 +108,6 @@ func TestParseServersRefuses(t *testing.T) {
 		"a secret without a network":     {head + "    run: x\n    network: none\n    secrets: [{name: t, env: T, header: Authorization, hosts: [x.example.com]}]\n", 5, "none"},
 		"another network key":            {head + "    run: x\n    network: {alow: [x.example.com]}\n", 5, "alow"},
 		"a secret of a server elsewhere": {head + "    url: https://example.com\n    secrets: [{name: t, env: T, mode: env}]\n", 5, "at a url has none"},
-		"rules for commands":             {head + "    run: x\n    exec: {allow: [\"*\"]}\n", 5, "yet"},
 		"another runtime":                {head + "    run: x\n    runtime: gvisor\n", 5, "yet"},
 		"a shared placement":             {head + "    run: x\n    placement: shared\n", 5, "yet"},
 		"a disk limit":                   {head + "    run: x\n    limits: {disk: 2GiB}\n", 5, "disk"},

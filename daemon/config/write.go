@@ -52,6 +52,7 @@ func block(indent, name string, d *declared) []string {
 		{"start", scalarOr(d.Lifecycle.Start)},
 	})
 	w.nested("tools", list{"allow", d.Tools.Allow})
+	w.exec(d.Exec)
 	w.nested("install", list{"scripts", d.Install.Scripts})
 	w.nested("requests", list{"deny", d.Requests.Deny}, list{"allow", d.Requests.Allow})
 	return w.lines

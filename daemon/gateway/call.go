@@ -175,7 +175,7 @@ func (s *Session) fail(ctx context.Context, call approvals.Call, d approvals.Dec
 
 func finished(call approvals.Call, d approvals.Decision, took time.Duration, raw protocol.Message, seen Seen, findings []string, callErr error) store.CallRecord {
 	r := store.CallRecord{
-		Call: call, Decision: d, Duration: took, Changes: seen.Changes, Hosts: seen.Hosts, Secrets: seen.Secrets, Shared: seen.Shared, Findings: findings,
+		Call: call, Decision: d, Duration: took, Changes: seen.Changes, Hosts: seen.Hosts, Secrets: seen.Secrets, Commands: seen.Commands, Shared: seen.Shared, Findings: findings,
 		Outcome: outcome(raw, findings, callErr), Result: digest(raw.Result),
 	}
 	switch {

@@ -115,6 +115,8 @@ type Seen struct {
 	Hosts   []string           // host:port of what it reached outside of its workspace
 	Strayed []string           // those of Hosts that nobody has allowed its server, or allows it any more
 	Secrets []string           // "NAME, version N" of those its server held or sent meanwhile
+	// Commands are the programs that were executed, where rules for them hold, as command lines.
+	Commands []string
 }
 
 // Client is the attached client: its messages, and the moment it is gone for good (a half-closed

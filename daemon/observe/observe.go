@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/sandbox"
 )
 
 // Kind is what was done.
@@ -27,17 +28,19 @@ const (
 	Path    Kind = "path"    // was looked for and is not there inside
 	Secret  Kind = "secret"  // was used
 	Change  Kind = "change"  // a file of the workspace was changed
+	Mount   Kind = "mount"   // something in it was looked for; What is where it is inside
 )
 
 // Thing is something that the server did, as often as it did it. Its texts are visible.
 type Thing struct {
 	Kind    Kind
 	What    string
-	Program string // of a command
-	Raw     string // as the server wrote it; "" where that is not fit to be proposed, for some of it is hidden
-	Write   bool   // of a path: it was to be written
-	Count   int    // how often it was done
-	Denied  int    // how often it was refused
+	Program string            // of a command
+	Exec    sandbox.Execution // of a command
+	Raw     string            // as the server wrote it; "" where that is not fit to be proposed, for some of it is hidden
+	Write   bool              // of a path: it was to be written
+	Count   int               // how often it was done
+	Denied  int               // how often it was refused
 	// In are the tools of the calls during which it was done, and Alone says that it was also done while
 	// no call was under way.
 	In    []string
@@ -93,8 +96,8 @@ func (l *Log) End(call approvals.CallID, at time.Time) {
 // Event is something to be noted.
 type Event struct {
 	Kind   Kind
-	What   string   // hostile
-	Argv   []string // of a command; hostile
+	What   string            // hostile
+	Exec   sandbox.Execution // of a command; hostile
 	Write  bool
 	Denied bool
 	Count  int // 0 means once
@@ -122,18 +125,21 @@ func (l *Log) Note(e Event) {
 func (l *Log) thing(e Event) *Thing {
 	what := Visible(e.What)
 	if e.Kind == Command {
-		what = commandLine(e.What, e.Argv)
+		what = commandLine(e.What, e.Exec.Argv)
 	}
 	key := string(e.Kind) + " " + e.What + " " + what
 	if t := l.index[key]; t != nil || len(l.things) >= maxThings {
 		return t
 	}
 	t := &Thing{Kind: e.Kind, What: what, First: e.At}
-	if e.Kind == Command {
-		t.Program = Visible(e.What)
-	}
 	if plain(e.What) {
 		t.Raw = e.What
+	}
+	if e.Kind == Command {
+		t.Program, t.Exec = Visible(e.What), e.Exec
+		if slices.ContainsFunc(e.Exec.Argv, func(w string) bool { return !plain(w) }) {
+			t.Raw = ""
+		}
 	}
 	if l.index == nil {
 		l.index = map[string]*Thing{}

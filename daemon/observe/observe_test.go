@@ -215,10 +215,10 @@ func TestPropose(t *testing.T) {
 			facts:  Facts{Look: look, Mounts: []string{"/data/in", "/data/never-seen", "/home/ana/.ssh"}},
 			want:   sandbox.Spec{Mounts: []sandbox.Mount{{Host: "/data/in", At: "/data/in"}}},
 		},
-		"commands change nothing": {
+		"commands change nothing, where no tool was called": {
 			events: []Event{
-				{Kind: Command, What: "/usr/bin/git", Argv: []string{"git", "status"}, At: at(1), Count: 2, In: "status"},
-				{Kind: Command, What: "/usr/bin/git", Argv: []string{"git", "log"}, At: at(1)},
+				{Kind: Command, What: "/usr/bin/git", Exec: sandbox.Execution{Argv: []string{"git", "status"}}, At: at(1), Count: 2, In: "status"},
+				{Kind: Command, What: "/usr/bin/git", Exec: sandbox.Execution{Argv: []string{"git", "log"}}, At: at(1)},
 			},
 			lines: "commands tell /usr/bin/git: run 3 times, in status and between calls\nnote: No tool was called, so nothing is said about which are needed.\n",
 		},
@@ -275,8 +275,8 @@ func TestWhatIsDoneBelongsToCalls(t *testing.T) {
 func TestHostileWords(t *testing.T) {
 	var log Log
 	for _, what := range []string{"\x1b[2J\x1b]0;owned\a", "a\u202egpj.exe", strings.Repeat("A", 5000), "\xff\xfe", "<img src=x onerror=alert(1)>", "a\nb: c"} {
-		for _, kind := range []Kind{Tool, Host, Command, Path, Change} {
-			log.Note(Event{Kind: kind, What: what, Argv: []string{what, what, what}, At: at(1)})
+		for _, kind := range []Kind{Tool, Host, Command, Path, Change, Mount} {
+			log.Note(Event{Kind: kind, What: what, Exec: sandbox.Execution{Path: what, Real: what, Argv: []string{what, what, what}}, At: at(1)})
 		}
 	}
 	for n := range 5000 {

@@ -19,6 +19,8 @@ type Facts struct {
 	// Blind is why commands and files could not be seen; "" when they were.
 	Blind string
 	Lost  int // what was seen in sandboxes and not kept
+	// Log are the last lines that the server wrote to its log; hostile.
+	Log []string
 	// Tools are the names of those that the server lists, as far as that is known.
 	Tools []string
 	// Profile is what is known of the server's tools by their names: "read", "write" …; nil for nothing.
@@ -55,7 +57,7 @@ const (
 
 // Line is one thing of a definition. Its texts are visible.
 type Line struct {
-	Part  string // network | tools | workspace | mounts | secrets | commands
+	Part  string // network | tools | workspace | mounts | secrets | commands | variables
 	Verb  Verb
 	What  string
 	Why   string // a clause
@@ -72,8 +74,11 @@ func Propose(s sandbox.Server, things []Thing, f Facts) Proposal {
 	p.network(of(Host, things))
 	p.tools(of(Tool, things), f.Tools)
 	p.workspace(of(Tool, things), of(Change, things))
+	called := slices.ContainsFunc(of(Tool, things), func(t Thing) bool { return t.Count > 0 })
+	p.unused(of(Mount, things), f, called)
 	p.mounts(of(Path, things), f)
-	p.commands(of(Command, things))
+	p.commands(of(Command, things), f, called)
+	p.variables(f.Log)
 	p.notes(of(Tool, things), f)
 	return *p
 }
@@ -189,36 +194,6 @@ func (p *Proposal) secrets(used []Thing) {
 		left = append(left, g)
 	}
 	p.Server.Spec.Secrets = left
-}
-
-// maxCommands bounds the lines about commands.
-const maxCommands = 100
-
-// commands are told of by their programs.
-func (p *Proposal) commands(ran []Thing) {
-	var order []string
-	by := map[string]Thing{}
-	for _, t := range ran {
-		one, known := by[t.Program]
-		if !known {
-			order = append(order, t.Program)
-		}
-		one.Count += t.Count
-		one.Alone = one.Alone || t.Alone
-		for _, in := range t.In {
-			if !slices.Contains(one.In, in) {
-				one.In = append(one.In, in)
-			}
-		}
-		by[t.Program] = one
-	}
-	for i, program := range order {
-		if i == maxCommands {
-			p.Notes = append(p.Notes, fmt.Sprintf("It ran %d more programs.", len(order)-i))
-			break
-		}
-		p.add("commands", Tell, program, happened("run", by[program]), by[program])
-	}
 }
 
 func (p *Proposal) notes(called []Thing, f Facts) {

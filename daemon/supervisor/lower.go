@@ -27,7 +27,7 @@ func lower(ctx context.Context, server sandbox.Server, id sandbox.InstanceID, o 
 	l := sandbox.Launch{
 		ID: id, Server: server.Name, Group: o.Group, Env: server.Spec.Env, Volume: o.Volume,
 		Package: in.pkg, Folders: folders(server.Spec, o.Workspace), Mounts: slices.Clone(server.Spec.Mounts),
-		Limits: server.Spec.Limits.OrDefaults(), Network: server.Spec.Reach(time.Now()),
+		Limits: server.Spec.Limits.OrDefaults(), Network: server.Spec.Reach(time.Now()), Exec: server.Spec.Exec,
 	}
 	if len(l.Folders) > 0 {
 		l.Dir = l.Folders[0].Host

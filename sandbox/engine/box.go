@@ -29,6 +29,7 @@ type box struct {
 	init      *net.UnixConn     // the private socket's connection; EOF when garita-init has ended
 
 	seen *sightings // by its programs; nil where they are not observed
+	held *holder    // of its programs to their rules; nil where there are none
 
 	undo []func() error // what to take back, last first
 
@@ -38,6 +39,7 @@ type box struct {
 	frozen   bool
 	lifeline bool     // it ended because the daemon let go
 	notices  []string // found after the start
+	cannot   error    // why its programs cannot be held to their rules
 
 	done chan struct{} // closed when nothing is left
 	exit sandbox.Exit  // read only after done

@@ -97,6 +97,7 @@ func (e *Engine) routes() http.Handler {
 		"GET /v1/instances/{id}":          e.withBox(e.getInstance),
 		"GET /v1/instances/{id}/wait":     e.withBox(e.waitInstance),
 		"GET /v1/instances/{id}/seen":     e.withBox(e.getSightings),
+		"POST /v1/instances/{id}/execs":   e.withBox(e.answerExec),
 		"POST /v1/instances/{id}/stop":    e.withBox(e.stopInstance),
 		"POST /v1/instances/{id}/freeze":  e.withBox(e.freezeInstance),
 		"POST /v1/instances/{id}/thaw":    e.withBox(e.thawInstance),

@@ -24,6 +24,7 @@ type sightings struct {
 	mu    sync.Mutex // guards the fields below
 	seq   int64
 	kept  map[string]*sandbox.Sighting
+	rolls bool // the oldest makes room for more
 	lost  int
 	blind string
 	over  bool
@@ -36,22 +37,44 @@ func newSightings() *sightings {
 
 // add notes one thing that was done at a moment.
 func (s *sightings) add(kind sandbox.SightingKind, l look) {
+	s.put(sandbox.Sighting{Kind: kind, Path: l.path, Argv: l.argv, Write: l.write}, l.at)
+}
+
+// put notes what was seen at a moment, or that it was seen once more; kept is false where there is too much.
+func (s *sightings) put(what sandbox.Sighting, at time.Time) (kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := fmt.Sprintf("%s %t %q %q", kind, l.write, l.path, l.argv)
+	key := fmt.Sprintf("%s %t %q %q %q %q %q %d", what.Kind, what.Write, what.Path, what.Argv, what.Dir, what.Pattern, what.Why, what.Ask)
 	one := s.kept[key]
 	switch {
-	case one == nil && len(s.kept) >= maxSightings:
+	case one == nil && len(s.kept) >= maxSightings && !s.rolls:
 		s.lost++
-		return
+		return false
 	case one == nil:
-		one = &sandbox.Sighting{Kind: kind, Path: l.path, Argv: l.argv, Write: l.write, First: l.at}
+		s.makeRoom()
+		one = &what
+		one.First = at
 		s.kept[key] = one
 	}
 	s.seq++
-	one.Seq, one.Last = s.seq, l.at
+	one.Seq, one.Last = s.seq, at
 	one.Count++
 	s.tell()
+	return true
+}
+
+// makeRoom lets go of what was seen longest ago, where there is too much. s.mu is held.
+func (s *sightings) makeRoom() {
+	if len(s.kept) < maxSightings {
+		return
+	}
+	oldest, seq := "", s.seq+1
+	for key, one := range s.kept {
+		if one.Seq < seq {
+			oldest, seq = key, one.Seq
+		}
+	}
+	delete(s.kept, oldest)
 }
 
 func (s *sightings) lose() {
@@ -123,16 +146,37 @@ func (e *Engine) getSightings(r *http.Request, b *box) (any, error) {
 
 // observe gets ready to be asked by the kernel about the programs of b, at the returned socket in dir.
 func (b *box) observe(dir string) (socket string, err error) {
-	if !b.launch.Observe {
+	if !b.launch.Observe && b.launch.Exec == nil {
 		return "", nil
 	}
 	socket = filepath.Join(dir, "n")
-	w := &watcher{note: b.seen, skip: b.visible(), broken: b.blinded}
+	w := &watcher{note: b.seen, files: b.launch.Observe, skip: b.visible(), mounts: b.mounted(), broken: b.blinded}
+	if b.launch.Exec != nil {
+		if b.held, err = newHolder(*b.launch.Exec, b.seen, b.unheld); err != nil {
+			return "", fmt.Errorf("hold %s to its rules for commands: %w", b.launch.Server, err)
+		}
+		w.held, b.held.touch = b.held, func(name string) { w.touch(look{path: name, at: time.Now().UTC()}) }
+	}
 	if err := w.watchAt(socket); err != nil {
 		return "", fmt.Errorf("observe %s: %w", b.launch.Server, err)
 	}
 	b.onUndo(w.close)
 	return socket, nil
+}
+
+// unheld remembers why programs cannot be held to their rules here.
+func (b *box) unheld(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cannot = err
+}
+
+// mounted are the places of its mounts.
+func (b *box) mounted() (places []string) {
+	for _, m := range b.launch.Mounts {
+		places = append(places, m.At)
+	}
+	return places
 }
 
 // blinded ends a sandbox whose programs wait for answers that do not come any more.
@@ -159,7 +203,27 @@ func (b *box) visible() []string {
 	return dirs
 }
 
+// notHeld makes plain why a sandbox with rules for commands was not started, where that is due to them.
+func notHeld(l sandbox.Launch, b *box, err error) error {
+	if l.Exec == nil {
+		return err
+	}
+	var why error
+	if b != nil {
+		b.mu.Lock()
+		why = b.cannot
+		b.mu.Unlock()
+	}
+	switch {
+	case why == nil && strings.Contains(err.Error(), "seccomp"):
+		why = err
+	case why == nil:
+		return err
+	}
+	return fmt.Errorf("start %s: this machine's kernel or runc cannot hold it to its rules for commands: %v; take exec out of servers.yaml, or see garita doctor: %w", l.Server, why, errdefs.ErrFailedPrecondition)
+}
+
 // cannotObserve says whether a start failed because this host's runc or kernel cannot ask us.
 func cannotObserve(l sandbox.Launch, err error) bool {
-	return l.Observe && err != nil && strings.Contains(err.Error(), "seccomp")
+	return l.Observe && l.Exec == nil && err != nil && strings.Contains(err.Error(), "seccomp")
 }

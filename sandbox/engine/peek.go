@@ -9,12 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what is read of one call, in bytes.
+// Bounds of what is told of one call, in bytes.
 const (
 	maxPath = 1024 // longer paths are cut
 	maxArg  = 256
-	maxArgs = 64 // of a command line, in words
+	maxWord = 2048 // of a command that rules decide about
+	maxArgs = 64   // of a command line, in words
 	maxLine = 4096
+)
+
+// Bounds of what is read of one that rules decide about; a longer one is cut.
+const (
+	allArgs = 8192 // in words
+	allLine = 512 << 10
 )
 
 const pageSize = 4096
@@ -56,6 +63,50 @@ func (m memory) text(address uint64, limit int) (s string, ok bool) {
 		b = b[:end]
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD"), true
+}
+
+// raw is the string at an address as it is; whole is false where it is longer than limit or not to be read.
+func (m memory) raw(address uint64, limit int) (s string, whole bool) {
+	size := min(limit, 256)
+	for {
+		b := m.read(address, make([]byte, size), true)
+		end := bytes.IndexByte(b, 0)
+		switch {
+		case end >= 0:
+			return string(b[:end]), true
+		case len(b) < size || size == limit:
+			return string(b), false
+		}
+		size = min(limit, 16*size)
+	}
+}
+
+// words are those of the vector at an address as they are; whole is false where there are too many, or
+// some are not to be read.
+func (m memory) words(address uint64) (words []string, whole bool) {
+	if address == 0 {
+		return nil, true
+	}
+	left := allLine
+	for len(words) < allArgs && left > 0 {
+		vector := m.read(address, make([]byte, 8*maxArgs), false)
+		address += uint64(len(vector))
+		if len(vector) < 8 {
+			return words, false
+		}
+		for ; len(vector) >= 8; vector = vector[8:] {
+			at := binary.NativeEndian.Uint64(vector)
+			if at == 0 {
+				return words, true
+			}
+			word, ok := m.raw(at, left)
+			words = append(words, word)
+			if left -= len(word) + 1; !ok || left <= 0 {
+				return words, false
+			}
+		}
+	}
+	return words, false
 }
 
 // list is the words of the vector at an address.

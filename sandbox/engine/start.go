@@ -57,8 +57,12 @@ func (e *Engine) startOnce(ctx context.Context, l sandbox.Launch, seen *sighting
 	if len(l.Argv) == 0 && l.Root.Image == "" {
 		return nil, fmt.Errorf("start %s: no program to run: %w", l.Server, errdefs.ErrInvalidArgument)
 	}
-	if l.Observe {
+	if l.Exec != nil && len(calls) == 0 {
+		return nil, notHeld(l, nil, errors.New("seccomp: system calls of this architecture are not known"))
+	}
+	if l.Observe || l.Exec != nil {
 		seen = newSightings()
+		seen.rolls = !l.Observe
 	}
 	b, err := e.reserve(l, seen)
 	if err != nil {
@@ -67,7 +71,7 @@ func (e *Engine) startOnce(ctx context.Context, l sandbox.Launch, seen *sighting
 	if err := e.raise(inNamespace(ctx), b, stdio, x); err != nil {
 		left := e.teardown(ctx, b)
 		e.forget(b)
-		return nil, errors.Join(fmt.Errorf("start %s: %w", l.Server, err), left)
+		return nil, errors.Join(notHeld(l, b, fmt.Errorf("start %s: %w", l.Server, err)), left)
 	}
 	go e.supervise(b)
 	return b, nil

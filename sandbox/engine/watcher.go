@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"path"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,10 +29,14 @@ const (
 )
 
 // watcher is asked by the kernel before the programs of one sandbox execute something or look for a
-// file. It lets them go on at once, whatever it is, and looks into it afterwards: it decides nothing.
+// file. It lets them go on at once, whatever it is, and looks into it afterwards: it decides nothing, but by
+// a holder about what is executed.
 type watcher struct {
 	note   *sightings
+	files  bool        // files are looked into, not commands alone
+	held   *holder     // of what is executed; nil where no rules hold
 	skip   []string    // directories below which nothing is noted as missing
+	mounts []string    // of which it is told once that they are used
 	broken func(error) // told when it can answer no more
 
 	listener *net.UnixListener
@@ -48,6 +54,7 @@ type look struct {
 	path    string // absolute
 	argv    []string
 	write   bool
+	cut     bool // argv is not all there is
 	at      time.Time
 }
 
@@ -94,12 +101,18 @@ func (w *watcher) watch() {
 	}
 	defer unix.Close(fd)
 	w.looking.Go(w.lookUp)
+	if w.held != nil {
+		runtime.LockOSThread() // who traces is a thread, which ends with this
+	}
 	// Answers wake the asker on the same processor where the kernel knows how to.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
-		more, err := w.await(fd)
-		if err == nil && more {
+		more, asks, err := w.await(fd)
+		if err == nil && asks {
 			err = w.answer(fd)
+		}
+		if err == nil && more && w.held != nil {
+			err = w.held.settle(fd, root(w.root))
 		}
 		switch {
 		case err != nil:
@@ -117,6 +130,9 @@ func (w *watcher) finish() {
 	w.looking.Wait()
 	if w.root >= 0 {
 		_ = unix.Close(w.root)
+	}
+	if w.held != nil {
+		w.held.end()
 	}
 }
 
@@ -145,17 +161,22 @@ func (w *watcher) receive() (int, error) {
 	return fds[0], nil
 }
 
-// await waits for a question; more is false when there will be none: the sandbox has ended.
-func (w *watcher) await(fd int) (more bool, err error) {
+// await waits for a question, or for something else to do; more is false when there will be nothing: the
+// sandbox has ended.
+func (w *watcher) await(fd int) (more, asks bool, err error) {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(w.stop.Fd()), Events: unix.POLLIN}}
+	if w.held != nil {
+		p = append(p, unix.PollFd{Fd: int32(w.held.wake), Events: unix.POLLIN})
+	}
 	for {
-		_, err := unix.Poll(p, -1)
+		_, err := unix.Poll(p, w.held.patience())
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
-			return false, fmt.Errorf("wait for the kernel's questions: %w", err)
+			return false, false, fmt.Errorf("wait for the kernel's questions: %w", err)
 		default:
-			return p[1].Revents == 0 && p[0].Revents&unix.POLLIN != 0, nil
+			asks = p[0].Revents&unix.POLLIN != 0
+			return p[1].Revents == 0 && (asks || p[0].Revents == 0), asks, nil
 		}
 	}
 }
@@ -174,7 +195,7 @@ type question struct {
 type reply struct {
 	id    uint64
 	_     int64
-	_     int32
+	errno int32 // negative
 	flags uint32
 }
 
@@ -187,6 +208,9 @@ func (w *watcher) answer(fd int) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("take the kernel's question: %w", err)
+	}
+	if at, known := callAt(&q); w.held != nil && w.began && (at.command || !known && !w.files) {
+		return w.held.decide(fd, root(w.root), q)
 	}
 	l, interesting := w.read(&q)
 	same := ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&q.id)) == nil
@@ -240,18 +264,36 @@ func (w *watcher) read(q *question) (l look, interesting bool) {
 		return l, false
 	case l.path == "", !w.began:
 		return l, false
+	case at.command:
+		w.touch(l)
+	}
+	switch {
 	case at.command && at.argv != noArgv:
-		l.argv = m.list(q.args[at.argv])
+		var whole bool
+		l.argv, whole = m.words(q.args[at.argv])
+		l.cut = !whole
 		return l, true
 	case at.command:
 		return l, true
 	}
+	w.touch(l)
 	for _, dir := range w.skip {
 		if within(l.path, dir) {
 			return l, false
 		}
 	}
 	return l, true
+}
+
+// touch notes that something in a mount is looked for.
+func (w *watcher) touch(l look) {
+	w.mounts = slices.DeleteFunc(w.mounts, func(at string) bool {
+		if !within(l.path, at) {
+			return false
+		}
+		w.note.add(sandbox.SawUsed, look{path: at, at: l.at})
+		return true
+	})
 }
 
 // absolute is a path as a process means it; "" where that cannot be told.
@@ -269,15 +311,28 @@ func absolute(pid uint32, dir, name string) string {
 // lookUp notes what was executed that is there, and what was looked for that is not.
 func (w *watcher) lookUp() {
 	for l := range w.looks {
+		if l.command {
+			w.noteCommand(l)
+			continue
+		}
 		there, known := exists(w.root, l.path)
 		switch {
 		case !known:
-		case there && l.command:
-			w.note.add(sandbox.SawCommand, l)
-		case !there && !l.command:
+		case !there:
 			w.note.add(sandbox.SawMissing, l)
 		}
 	}
+}
+
+// noteCommand notes what was executed, if it is there.
+func (w *watcher) noteCommand(l look) {
+	p := program{Execution: sandbox.Execution{Argv: l.argv, Cut: l.cut}, argv: l.argv}
+	if errno := root(w.root).named(&p, l.path, l.path); errno != 0 {
+		return
+	}
+	s := sighted(sandbox.SawCommand, p, sandbox.ExecVerdict{}, "")
+	s.Path = l.path
+	w.note.put(s, l.at)
 }
 
 // exists says whether there is something at a path inside a root directory.

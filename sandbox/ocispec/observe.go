@@ -7,27 +7,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched are the system calls that execute programs and look for files. None of them is one that
-// runc itself makes to hand the listener over.
-var watched = []string{"execve", "execveat", "open", "openat", "openat2", "stat", "lstat", "access", "faccessat", "faccessat2"}
+// executing and looking are the system calls that execute programs, and those that look for files. None of
+// them is one that runc itself makes to hand the listener over.
+var (
+	executing = []string{"execve", "execveat"}
+	looking   = []string{"open", "openat", "openat2", "stat", "lstat", "access", "faccessat", "faccessat2"}
+)
 
-// watchedByPath are watched unless they are about an open file, which is neither looked for nor
+// lookingByPath are such ones unless they are about an open file, which is neither looked for nor
 // missing; flags is the argument that says so.
-var watchedByPath = []struct {
+var lookingByPath = []callByPath{{"newfstatat", 3}, {"statx", 2}}
+
+type callByPath struct {
 	name  string
 	flags uint
-}{{"newfstatat", 3}, {"statx", 2}}
+}
 
-// watch has the kernel ask the listener at socket before each watched call. The calls were allowed,
-// and the listener lets them go on: what is denied stays denied.
-func watch(s *specs.LinuxSeccomp, socket string) {
+// watch has the kernel ask the listener at socket before each program is executed, and with files before
+// each lookup. The calls were allowed: what is denied stays denied.
+func watch(s *specs.LinuxSeccomp, socket string, files bool) {
+	names, byPath := executing, lookingByPath
+	if files {
+		names = slices.Concat(executing, looking)
+	} else {
+		byPath = nil
+	}
+	watched := func(name string) bool {
+		return slices.Contains(names, name) || slices.ContainsFunc(byPath, func(c callByPath) bool { return c.name == name })
+	}
 	for i, rule := range s.Syscalls {
 		if rule.Action == specs.ActAllow && len(rule.Args) == 0 {
-			s.Syscalls[i].Names = slices.DeleteFunc(slices.Clone(rule.Names), isWatched)
+			s.Syscalls[i].Names = slices.DeleteFunc(slices.Clone(rule.Names), watched)
 		}
 	}
-	s.Syscalls = append(s.Syscalls, specs.LinuxSyscall{Names: watched, Action: specs.ActNotify})
-	for _, call := range watchedByPath {
+	s.Syscalls = append(s.Syscalls, specs.LinuxSyscall{Names: names, Action: specs.ActNotify})
+	for _, call := range byPath {
 		s.Syscalls = append(s.Syscalls,
 			masked(call.name, call.flags, 0, specs.ActNotify), masked(call.name, call.flags, unix.AT_EMPTY_PATH, specs.ActAllow))
 	}
@@ -40,13 +54,4 @@ func masked(name string, flags uint, want uint64, action specs.LinuxSeccompActio
 		Names: []string{name}, Action: action,
 		Args: []specs.LinuxSeccompArg{{Index: flags, Value: unix.AT_EMPTY_PATH, ValueTwo: want, Op: specs.OpMaskedEqual}},
 	}
-}
-
-func isWatched(name string) bool {
-	for _, call := range watchedByPath {
-		if call.name == name {
-			return true
-		}
-	}
-	return slices.Contains(watched, name)
 }

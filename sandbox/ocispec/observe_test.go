@@ -23,7 +23,7 @@ func byAction(s *specs.LinuxSeccomp, action specs.LinuxSeccompAction) []string {
 func TestWatchingPermitsNothingMore(t *testing.T) {
 	in := cases()["bare"]
 	plain, _ := Lower(in)
-	in.Observer = "/run/garita/i/x/n"
+	in.Observer, in.Launch.Observe = "/run/garita/i/x/n", true
 	observed, _ := Lower(in)
 	was, is := plain.Linux.Seccomp, observed.Linux.Seccomp
 	if is.ListenerPath != in.Observer || was.ListenerPath != "" || is.DefaultAction != specs.ActErrno {
@@ -49,5 +49,21 @@ func TestWatchingPermitsNothingMore(t *testing.T) {
 				t.Errorf("%s is allowed without being watched", name)
 			}
 		}
+	}
+}
+
+// Rules for commands cost lookups nothing.
+func TestRulesWatchCommandsAlone(t *testing.T) {
+	in := cases()["bare"]
+	plain, _ := Lower(in)
+	in.Observer = "/run/garita/i/x/n"
+	held, _ := Lower(in)
+	was, is := plain.Linux.Seccomp, held.Linux.Seccomp
+	if got, want := byAction(is, specs.ActNotify), []string{"execve", "execveat"}; !slices.Equal(got, want) {
+		t.Errorf("watched are %v, want %v", got, want)
+	}
+	want := slices.DeleteFunc(byAction(was, specs.ActAllow), func(n string) bool { return n == "execve" || n == "execveat" })
+	if got := byAction(is, specs.ActAllow); !slices.Equal(got, want) {
+		t.Errorf("allowed are %v, want %v", got, want)
 	}
 }

@@ -112,7 +112,7 @@ func Lower(in Input) (*specs.Spec, handoff.Request) {
 	}
 	s.Linux.Seccomp = seccomp.DefaultProfile(s)
 	if in.Observer != "" {
-		watch(s.Linux.Seccomp, in.Observer)
+		watch(s.Linux.Seccomp, in.Observer, in.Launch.Observe)
 	}
 	return s, request(in)
 }

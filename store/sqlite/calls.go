@@ -210,7 +210,7 @@ func (s *Store) toWireEnd(r store.CallRecord) wireEnd {
 	return wireEnd{
 		Outcome: r.Outcome, Error: s.text(r.Error), Duration: r.Duration.Microseconds(),
 		ResultDigest: r.Result.Digest, ResultSize: r.Result.Size,
-		Changes: most(r.Changes, maxChanges), Hosts: most(r.Hosts, maxChanges), Secrets: most(r.Secrets, maxChanges), Kept: most(r.Kept, maxChanges), Shared: most(r.Shared, maxChanges), Findings: findings,
+		Changes: most(r.Changes, maxChanges), Hosts: most(r.Hosts, maxChanges), Secrets: most(r.Secrets, maxChanges), Commands: most(r.Commands, maxChanges), Kept: most(r.Kept, maxChanges), Shared: most(r.Shared, maxChanges), Findings: findings,
 	}
 }
 
@@ -219,7 +219,7 @@ func (w wireFinished) record() store.CallRecord {
 		Call: w.Call.call(), Decision: w.Decision.decision(), Outcome: w.Outcome, Error: w.Error,
 		Duration: time.Duration(w.Duration) * time.Microsecond,
 		Result:   store.ResultDigest{Digest: w.ResultDigest, Size: w.ResultSize},
-		Changes:  w.Changes, Hosts: w.Hosts, Secrets: w.Secrets, Kept: w.Kept, Shared: w.Shared, Findings: w.Findings,
+		Changes:  w.Changes, Hosts: w.Hosts, Secrets: w.Secrets, Commands: w.Commands, Kept: w.Kept, Shared: w.Shared, Findings: w.Findings,
 	}
 }
 

@@ -78,6 +78,7 @@ type wireEnd struct {
 	Changes      []sandbox.Change   `json:"changes,omitempty"`
 	Hosts        []string           `json:"hosts,omitempty"`
 	Secrets      []string           `json:"secrets,omitempty"`
+	Commands     []string           `json:"commands,omitempty"`
 	Kept         []string           `json:"artifacts,omitempty"` // paths on the host
 	Shared       []approvals.CallID `json:"shared,omitempty"`
 	Findings     []string           `json:"findings,omitempty"`

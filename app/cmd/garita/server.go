@@ -103,6 +103,7 @@ func (c *cli) showServer(s api.Server) {
 	f.say("workspace", s.Workspace)
 	f.list("folders", s.Folders)
 	f.list("variables", s.Variables)
+	f.list("executes", executes(s.Exec))
 	f.list("clients", s.Clients)
 	f.list("limits", limits(s.Limits))
 	f.list("notices", s.Notices)
@@ -113,6 +114,23 @@ func (c *cli) showServer(s api.Server) {
 		printTo(c.out, "\n")
 		c.showTools(s.Tools)
 	}
+}
+
+// executes are rules for commands, one a line, the strongest first.
+func executes(r *api.ExecRules) []string {
+	if r == nil {
+		return nil
+	}
+	var out []string
+	for _, list := range []struct {
+		word     string
+		patterns []string
+	}{{"never", r.Deny}, {"asks about", r.Ask}, {"may", r.Allow}} {
+		for _, p := range list.patterns {
+			out = append(out, list.word+" "+p)
+		}
+	}
+	return append(out, "nothing else")
 }
 
 func limits(list []api.Limit) []string {

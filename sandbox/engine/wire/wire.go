@@ -145,6 +145,13 @@ type InstallEvent struct {
 	Build *sandbox.InstallScript `json:"build,omitempty"`
 }
 
+// ExecAnswer answers a question about a program: the body of POST /v1/instances/{id}/execs.
+type ExecAnswer struct {
+	Ask   uint64 `json:"ask"`
+	Allow bool   `json:"allow"`
+	Why   string `json:"why,omitempty"` // of a no, in a clause
+}
+
 // Sweep counts what is ours and has no owner; all zeroes is the promise after every crash.
 type Sweep struct {
 	Processes int      `json:"processes"`

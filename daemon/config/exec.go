@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/garita-dev/garita/sandbox"
+)
+
+// declaredExec is rules for commands, as written. Where exec stands at all it is there: whatever stands
+// behind it, what it does not name is denied.
+type declaredExec struct {
+	Allow []string `yaml:"allow,omitempty"`
+	Ask   []string `yaml:"ask,omitempty"`
+	Deny  []string `yaml:"deny,omitempty"`
+}
+
+// heldToRules gives rules that deny everything to servers behind whose exec nothing stands.
+func heldToRules(data []byte, servers map[string]*declared) {
+	var at lines
+	for name, d := range servers {
+		if d == nil || d.Exec != nil {
+			continue
+		}
+		if at.root == nil {
+			at = newLines(data)
+		}
+		if at.has("servers", name, "exec") {
+			d.Exec = &declaredExec{}
+		}
+	}
+}
+
+func (d *declaredExec) lower() (*sandbox.ExecRules, error) {
+	if d == nil {
+		return nil, nil
+	}
+	for _, p := range slices.Concat(d.Allow, d.Ask, d.Deny) {
+		if err := sandbox.CheckExecPattern(p); err != nil {
+			return nil, fmt.Errorf("exec: %w", err)
+		}
+	}
+	return &sandbox.ExecRules{Allow: slices.Concat(d.Allow), Ask: slices.Concat(d.Ask), Deny: slices.Concat(d.Deny)}, nil
+}
+
+func declareExec(r *sandbox.ExecRules) *declaredExec {
+	if r == nil {
+		return nil
+	}
+	d := &declaredExec{}
+	for list, from := range map[*[]string][]string{&d.Allow: r.Allow, &d.Ask: r.Ask, &d.Deny: r.Deny} {
+		if len(from) > 0 {
+			*list = from
+		}
+	}
+	return d
+}
+
+func (w *writer) exec(d *declaredExec) {
+	switch {
+	case d == nil:
+	case len(d.Allow)+len(d.Ask)+len(d.Deny) == 0:
+		w.add("exec: {}")
+	default:
+		w.nested("exec", list{"allow", d.Allow}, list{"ask", d.Ask}, list{"deny", d.Deny})
+	}
+}
+
+// canonicalExec is rules without regard to the order in which they were written.
+func canonicalExec(r *sandbox.ExecRules) *sandbox.ExecRules {
+	if r == nil {
+		return nil
+	}
+	sorted := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+	return &sandbox.ExecRules{Allow: sorted(r.Allow), Ask: sorted(r.Ask), Deny: sorted(r.Deny)}
+}
