@@ -105,7 +105,7 @@ func (h *holder) decide(fd int, in root, q question) error {
 
 // run lets a thread execute a program, and kills it if that is another one by then.
 func (h *holder) run(fd int, q question, p program) error {
-	t, err := hold(q.pid)
+	t, process, err := hold(q.pid)
 	switch {
 	case errors.Is(err, unix.ESRCH) && h.first >= 0: // it is gone
 		return refuse(fd, q, unix.EACCES)
@@ -116,10 +116,11 @@ func (h *holder) run(fd int, q question, p program) error {
 		}
 		return refuse(fd, q, unix.EACCES)
 	}
-	if err = respond(fd, reply{id: q.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}); err != nil {
-		return err
+	sent := respond(fd, reply{id: q.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+	now, executed, _, err := t.await(process)
+	if err == nil {
+		err = sent
 	}
-	now, executed, _, err := t.await()
 	if err != nil || !executed {
 		return err
 	}

@@ -32,7 +32,11 @@ func underRules(t *testing.T, rules sandbox.ExecRules, change func(*sandbox.Laun
 	if change != nil {
 		change(&l)
 	}
-	i, p := sandboxtest.Start(t, e, l)
+	i, p, err := sandboxtest.TryStart(t, e, l)
+	if err != nil {
+		seen, _ := e.Sightings(context.Background(), l.ID, 0, 0)
+		t.Fatalf("start: %v; seen were %+v", err, seen)
+	}
 	return &ruled{t, e, i.Info().ID, p, i}
 }
 
