@@ -16,6 +16,7 @@ import (
 
 	"github.com/garita-dev/garita/sandbox"
 	"github.com/garita-dev/garita/sandbox/engine/wire"
+	"github.com/garita-dev/garita/sandbox/ocispec"
 )
 
 const (
@@ -84,6 +85,9 @@ func (h *holder) decide(fd int, in root, q question) error {
 			h.cannot(fmt.Errorf("look for %q: %w", p.Argv, errno))
 		}
 		return refuse(fd, q, errno)
+	}
+	if h.first < 0 && p.Path == ocispec.InitPath { // it asks again, after a signal
+		return respond(fd, reply{id: q.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 	}
 	v, why := h.rules.Decide(p.Execution), ""
 	if h.first < 0 || h.chain && int(q.pid) == int(h.first) {
