@@ -260,7 +260,7 @@ func CheckExecPattern(p string) error {
 	case strings.HasSuffix(strings.ReplaceAll(p, `\\`, ""), `\`):
 		return fmt.Errorf("%q is no pattern of commands: it ends in a backslash", p)
 	case strings.HasPrefix(p, "/") && path.Clean(strings.Fields(p)[0]) != strings.Fields(p)[0]:
-		return fmt.Errorf("%q is no pattern of commands: write its path without . and ..", p)
+		return fmt.Errorf("%q is no pattern of commands: write its path without dots", p)
 	case !strings.HasPrefix(p, "/") && strings.Contains(strings.Fields(p)[0], "/"):
 		return fmt.Errorf("%q is no pattern of commands: the program is a name, or a path from / on", p)
 	}

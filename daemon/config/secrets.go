@@ -152,7 +152,7 @@ func (s declaredSecret) lower(network sandbox.Allowlist) (g sandbox.SecretGrant,
 }
 
 func parseSecretMode(s string) (sandbox.SecretMode, error) {
-	switch m := sandbox.SecretMode(s); m {
+	switch m := sandbox.SecretMode(s); m { //nolint:exhaustive // SecretSent is not for servers that have a sandbox
 	case "":
 		return sandbox.SecretPlaceholder, nil
 	case sandbox.SecretPlaceholder, sandbox.SecretEnv, sandbox.SecretFile:

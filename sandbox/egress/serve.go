@@ -63,10 +63,10 @@ func (s *registryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answering is p for the packages that are asked for.
 func answering(p *proxy, request wire.Registries) http.Handler {
-	switch request.Ecosystem {
-	case sandbox.PyPI:
+	if request.Ecosystem == sandbox.PyPI {
 		return newIndex(p, request)
-	case wire.Git:
+	}
+	if request.Ecosystem == wire.Git {
 		return &repository{proxy: p}
 	}
 	return p

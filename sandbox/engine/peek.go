@@ -12,7 +12,6 @@ import (
 // Bounds of what is told of one call, in bytes.
 const (
 	maxPath = 1024 // longer paths are cut
-	maxArg  = 256
 	maxWord = 2048 // of a command that rules decide about
 	maxArgs = 64   // of a command line, in words
 	maxLine = 4096
@@ -107,24 +106,6 @@ func (m memory) words(address uint64) (words []string, whole bool) {
 		}
 	}
 	return words, false
-}
-
-// list is the words of the vector at an address.
-func (m memory) list(address uint64) []string {
-	if address == 0 {
-		return nil
-	}
-	vector := m.read(address, make([]byte, 8*maxArgs), false)
-	var words []string
-	for left := maxLine; len(vector) >= 8 && left > 0; vector = vector[8:] {
-		word, ok := m.text(binary.NativeEndian.Uint64(vector), min(maxArg, left))
-		if !ok {
-			break
-		}
-		words = append(words, word)
-		left -= len(word) + 1
-	}
-	return words
 }
 
 // place is where a system call has what we look for among its arguments.
