@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/garita-dev/garita/sandbox"
 )
 
@@ -15,20 +17,21 @@ type declaredExec struct {
 	Deny  []string `yaml:"deny,omitempty"`
 }
 
-// heldToRules gives rules that deny everything to servers behind whose exec nothing stands.
-func heldToRules(data []byte, servers map[string]*declared) {
-	var at lines
+// heldToRules gives rules that deny everything to servers behind whose exec nothing stands, wherever that
+// is written: by themselves, or in what they take over by an alias or a merge key.
+func heldToRules(file string, data []byte, servers map[string]*declared) error {
+	var written struct {
+		Servers map[string]map[string]any `yaml:"servers"`
+	}
+	if err := yaml.Unmarshal(data, &written); err != nil {
+		return problem(file, err)
+	}
 	for name, d := range servers {
-		if d == nil || d.Exec != nil {
-			continue
-		}
-		if at.root == nil {
-			at = newLines(data)
-		}
-		if at.has("servers", name, "exec") {
+		if _, there := written.Servers[name]["exec"]; there && d != nil && d.Exec == nil {
 			d.Exec = &declaredExec{}
 		}
 	}
+	return nil
 }
 
 func (d *declaredExec) lower() (*sandbox.ExecRules, error) {

@@ -27,7 +27,7 @@ func TestExecRulesAreRead(t *testing.T) {
 		"an unknown list":       {"    exec: {permit: [\"*\"]}\n", nil, "permit"},
 		"an empty pattern":      {"    exec: {allow: [\"\"]}\n", nil, "empty"},
 		"a hidden character":    {"    exec: {allow: [\"git\\u200b\"]}\n", nil, "cannot be seen"},
-		"a path with dots":      {"    exec: {allow: [\"/usr/../bin/git\"]}\n", nil, ". and .."},
+		"a path with dots":      {"    exec: {allow: [\"/usr/../bin/git\"]}\n", nil, "without dots"},
 		"a path that is no one": {"    exec: {allow: [\"bin/git\"]}\n", nil, "from / on"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,6 +52,26 @@ func TestExecRulesAreRead(t *testing.T) {
 			if d := cmp.Diff(again[0].Spec.Exec, c.want); d != "" {
 				t.Errorf("written and read again (-), want (+):\n%s", d)
 			}
+		})
+	}
+}
+
+func TestExecThatIsTakenOverHolds(t *testing.T) {
+	for name, text := range map[string]string{
+		"by a merge key":        "  a:\n    <<: {exec: null}\n    run: x\n",
+		"by two merge keys":     "  a:\n    <<: {<<: {exec: }}\n    run: x\n",
+		"by an alias":           "  b: &b\n    run: x\n    exec:\n  a: *b\n",
+		"by the key of another": "  b: &b {run: x, exec: ~}\n  a:\n    <<: *b\n    mode: direct\n",
+		"under a long key":      "  a:\n    run: x\n    ? exec\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseServers("servers.yaml", []byte("version: 1\nservers:\n"+text), Guard{})
+			for _, s := range got {
+				if d := cmp.Diff(s.Spec.Exec, &sandbox.ExecRules{}); d != "" {
+					t.Errorf("%s: got (-), want (+):\n%s", s.Name, d)
+				}
+			}
+			t.Log(err) // an error holds, too
 		})
 	}
 }

@@ -39,8 +39,7 @@ func decodeServers(file string, data []byte) (serversFile, error) {
 	if f.Version != nil && *f.Version != version {
 		return f, &Problem{File: file, Line: newLines(data).of("version"), Message: fmt.Sprintf("version %d is not known to this garita, which reads version %d", *f.Version, version)}
 	}
-	heldToRules(data, f.Servers)
-	return f, nil
+	return f, heldToRules(file, data, f.Servers)
 }
 
 // lower turns what was written into a Server. On an error key is the field to blame.

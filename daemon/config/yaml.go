@@ -109,19 +109,6 @@ func (l lines) of(path ...string) int {
 	return line
 }
 
-// has says whether there is a key at path, whatever its value.
-func (l lines) has(path ...string) bool {
-	node := l.root
-	for _, key := range path {
-		v := child(node, key)
-		if v == nil {
-			return false
-		}
-		node = v.Value
-	}
-	return true
-}
-
 // child finds one member of a mapping.
 func child(node ast.Node, key string) *ast.MappingValueNode {
 	for _, v := range members(node) {
