@@ -51,9 +51,10 @@
 //	POST   /api/v1/secrets                        SecretSet → Secret: store one; a command only on the unix socket
 //	DELETE /api/v1/secrets/{name}                 forget it and its grants
 //	POST   /api/v1/secrets/{name}/grants          SecretGrant → Secret: let a server use it
+//	POST   /api/v1/secrets/{name}/grants/proposal  SecretGrant → SecretGrant: the same, completed by what is known of the server; grants nothing
 //	DELETE /api/v1/secrets/{name}/grants/{server}   → Secret: take it from a server
 //	GET    /api/v1/secrets/{name}/uses?since=     []SecretUsed, the latest first
-//	POST   /api/v1/secrets/{name}/rotate?since=   SecretRotation: take it from everybody, and tell what it was used for
+//	POST   /api/v1/secrets/{name}/rotate?since=&forget_grants=   SecretRotation: take it from everybody, and tell what it was used for
 //	POST   /api/v1/secrets/keeper                 KeeperOpen → Keeper: unlock, or make, the file that holds the key
 //	GET    /api/v1/workspaces                     []Workspace
 //	GET    /api/v1/workspaces/{server}/diff?agent=   WorkspaceDiff

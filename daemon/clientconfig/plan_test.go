@@ -36,7 +36,7 @@ func TestTheUsualServer(t *testing.T) {
 		Server: sandbox.Server{
 			Name:   "s",
 			Source: sandbox.Source{Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/ana/shop"}},
-			Spec:   sandbox.Spec{Workspace: sandbox.Snapshot, Folders: []string{"/home/ana/shop"}},
+			Spec:   sandbox.Spec{Workspace: sandbox.Snapshot, Folders: []string{"/home/ana/shop"}, Network: sandbox.Unsaid()},
 		},
 		Grants: []string{
 			"install and run the npm package @modelcontextprotocol/server-filesystem, its newest version now, then always that one",

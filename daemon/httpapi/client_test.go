@@ -287,7 +287,7 @@ func TestAttachNamesWhatIsWrong(t *testing.T) {
 // network is one as it reads back: without nulls.
 func network(server string, allow ...string) api.Network {
 	return api.Network{
-		Server: server, Allow: append([]string{}, allow...), LAN: []string{}, HostPorts: []int{}, Deny: []string{},
+		Server: server, Allow: append([]string{}, allow...), LAN: []string{}, HostPorts: []int{}, Deny: []string{}, SSH: []api.NetworkSSH{},
 		Granted: []api.NetworkGrant{}, Live: []api.LiveConnection{}, Tried: []api.NetworkTried{},
 	}
 }
