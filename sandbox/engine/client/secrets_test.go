@@ -59,7 +59,7 @@ func (w *world) believable(address string, h http.Handler) {
 }
 
 // settleTrusting starts a shell that has a sentinel in TOKEN, and verifies certificates.
-func (w *world) settleTrusting(e *client.Engine, l sandbox.Allowlist, p client.Placeholder) *inhabitant {
+func (w *world) settleTrusting(e *client.Engine, l sandbox.Allowlist, p client.Placeholder, otherwise ...func(*sandbox.Launch)) *inhabitant {
 	w.t.Helper()
 	a, err := client.NewAuthority(p.Hosts)
 	if err != nil {
@@ -67,6 +67,9 @@ func (w *world) settleTrusting(e *client.Engine, l sandbox.Allowlist, p client.P
 	}
 	launch := sandboxtest.Shell(`while read -r line; do eval "$line" 2>&1 | tr '\n' ' '; echo; done`)
 	launch.Network, launch.Env, launch.Trust = l, map[string]string{"TOKEN": p.Sentinel, "NODE_NO_WARNINGS": "1", "GIT_TERMINAL_PROMPT": "0"}, a.Cert
+	for _, change := range otherwise {
+		change(&launch)
+	}
 	in := &inhabitant{t: w.t, launch: launch, more: make(chan struct{})}
 	s := client.Sandbox{ID: launch.ID, Host: w.host, Rules: l, Authority: a, Placeholders: []client.Placeholder{p}, WaitMS: 20000}
 	if in.out, err = w.wall.OpenWayOut(w.t.Context(), s, in.see); err != nil {
