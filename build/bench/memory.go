@@ -143,7 +143,7 @@ func (b *bench) role(pid int) string {
 		return "wall"
 	case name == "garita-engine":
 		return "engine"
-	case name == "garita-init":
+	case name == "garita-init", words[0] == "/.garita/init": // as it is called inside
 		return "init"
 	case strings.HasPrefix(name, "containerd-shim"), name == "runc":
 		return "shim"
