@@ -19,13 +19,16 @@ func (c *cli) networkCommand() *cobra.Command {
 
 func (c *cli) networkListCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list SERVER", Aliases: []string{"ls", "show"}, Args: usage(cobra.ExactArgs(1)),
-		Short: "Show what a server may reach, what it reaches now, and what it was refused",
+		Use: "list [SERVER]", Aliases: []string{"ls", "show"}, Args: usage(cobra.MaximumNArgs(1)),
+		Short: "Show what a server, or each, may reach, what it reaches now, and what it was refused",
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.reachable(cmd.Context()); err != nil {
 			return err
+		}
+		if len(args) == 0 {
+			return c.showNetworks(cmd.Context(), *asJSON)
 		}
 		n, err := c.client.Network(cmd.Context(), args[0])
 		if err != nil {
@@ -38,6 +41,38 @@ func (c *cli) networkListCommand() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// showNetworks shows what each server may reach, those at a URL aside: they run elsewhere.
+func (c *cli) showNetworks(ctx context.Context, asJSON bool) error {
+	servers, err := c.client.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	all := []api.Network{}
+	for _, s := range servers {
+		if s.URL != "" {
+			continue
+		}
+		n, err := c.client.Network(ctx, s.Name)
+		if err != nil {
+			return err
+		}
+		all = append(all, n)
+	}
+	switch {
+	case asJSON:
+		return c.printJSON(all)
+	case len(all) == 0:
+		printTo(c.out, "No server runs behind a wall.\n")
+	}
+	for i, n := range all {
+		if i > 0 {
+			printTo(c.out, "\n")
+		}
+		c.showNetwork(n)
+	}
+	return nil
 }
 
 func (c *cli) networkChangeCommand(verb, short string, allow bool) *cobra.Command {
