@@ -65,7 +65,7 @@ func (o *Outlet) await(a wire.Asked) outcome {
 		o.leave(subjectOf(a), q)
 		return outcome{why: "Nobody answered in time."}
 	case <-o.ctx.Done():
-		return outcome{why: "The wall was closed."}
+		return outcome{why: "Its sandbox ended before anybody answered."}
 	}
 	r := q.outcome
 	switch {
