@@ -30,7 +30,7 @@ export function Connections({ live }: { live: LiveConnection[] }) {
           <col className="w-[84px]" />
           <col className="w-[84px]" />
           <col className="w-[96px] @max-[560px]:hidden" />
-          <col className="w-[64px] @max-[400px]:hidden" />
+          <col className="w-[96px] @max-[400px]:hidden" />
         </colgroup>
         <thead>
           <tr>

@@ -52,6 +52,7 @@ export function ServerOverview({ server }: { server: Server }) {
             ],
             [t("servers.reaches"), <ServerReach key="r" name={server.name} />],
             [t("servers.secrets"), <ServerSecrets key="x" name={server.name} />],
+            [t("servers.executes"), server.exec && <Executes key="e" rules={server.exec} />],
             [t("servers.clients"), server.clients.length > 0 && <Paths paths={server.clients} />],
             [
               t("servers.state"),
@@ -108,6 +109,23 @@ function Paths({ paths }: { paths: string[] }) {
           <Foreign text={p} className={mono} />
         </li>
       ))}
+    </ul>
+  );
+}
+
+/** Executes is which programs a server may execute, the strongest rules first. */
+function Executes({ rules }: { rules: NonNullable<Server["exec"]> }) {
+  const t = useT();
+  return (
+    <ul className="m-0 flex list-none flex-col gap-0.5 p-0">
+      {(["deny", "ask", "allow"] as const).flatMap((verb) =>
+        rules[verb].map((pattern) => (
+          <li key={`${verb} ${pattern}`} className="flex flex-wrap items-baseline gap-x-2">
+            <Foreign text={pattern} className={mono} />
+            <span className="text-sm text-ink3">{t(`servers.executes.${verb}`)}</span>
+          </li>
+        )),
+      )}
     </ul>
   );
 }
