@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ const execWait = 2 * time.Minute
 type commands struct {
 	d       *Daemon
 	running sync.WaitGroup // what follows the sandboxes, and asks
+	wait    time.Duration  // execWait, but in tests
 
 	mu   sync.Mutex // guards the field below
 	open map[sandbox.InstanceID]*ruled
@@ -45,18 +47,27 @@ type ruled struct {
 	mu      sync.Mutex // guards the fields below
 	calls   map[approvals.CallID]time.Time
 	refused map[string]time.Time // command lines that a person has denied
-	asked   map[uint64]context.CancelFunc
+	asked   map[uint64]wish
 }
 
+// wish is a question that a person is asked.
+type wish struct {
+	call     approvals.CallID // the one call under way; "" for none, or several
+	withdraw context.CancelCauseFunc
+}
+
+// errCallOver withdraws a question: who wanted the program waits for it no more.
+var errCallOver = errors.New("the call that it was wanted in is over")
+
 func newCommands(d *Daemon) *commands {
-	return &commands{d: d, open: map[sandbox.InstanceID]*ruled{}}
+	return &commands{d: d, wait: execWait, open: map[sandbox.InstanceID]*ruled{}}
 }
 
 // follow takes up what the programs of a sandbox execute, and want to, until it ends.
 func (c *commands) follow(running *client.Engine, l sandbox.Launch) {
 	o := &ruled{
 		all: c, engine: running, launch: l, session: c.d.ways.owner(l.ID),
-		calls: map[approvals.CallID]time.Time{}, refused: map[string]time.Time{}, asked: map[uint64]context.CancelFunc{},
+		calls: map[approvals.CallID]time.Time{}, refused: map[string]time.Time{}, asked: map[uint64]wish{},
 	}
 	c.mu.Lock()
 	c.open[l.ID] = o
@@ -105,8 +116,8 @@ func (o *ruled) end() {
 	o.all.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, cancel := range o.asked {
-		cancel()
+	for _, w := range o.asked {
+		w.withdraw(nil)
 	}
 }
 
@@ -128,8 +139,8 @@ func (o *ruled) see(s sandbox.Sighting, counts map[string]int) {
 		o.ask(s)
 	case sandbox.SawGone:
 		o.mu.Lock()
-		if cancel := o.asked[s.Ask]; cancel != nil {
-			cancel()
+		if w, there := o.asked[s.Ask]; there {
+			w.withdraw(nil)
 		}
 		o.mu.Unlock()
 	case sandbox.SawCommand, sandbox.SawMissing, sandbox.SawUsed:
@@ -185,19 +196,22 @@ func (o *ruled) inFlight() []approvals.CallID {
 // ask puts a program to a person, or to what was answered before. It does not wait.
 func (o *ruled) ask(s sandbox.Sighting) {
 	x := o.execution(s)
-	ctx, cancel := context.WithTimeout(o.all.d.running, execWait)
+	limited, cancel := context.WithTimeout(o.all.d.running, o.all.wait)
+	ctx, withdraw := context.WithCancelCause(limited)
+	q := o.question(x, s.Pattern)
 	o.mu.Lock()
-	o.asked[s.Ask] = cancel
+	o.asked[s.Ask] = wish{q.Subject.Exec.Call, withdraw}
 	refused := time.Since(o.refused[x.Dir+"\x00"+x.Line()]) < noAgain
 	o.mu.Unlock()
 	o.all.running.Go(func() {
 		defer cancel()
+		defer withdraw(nil)
 		allow, why := !refused && o.permitted(s), "permitted before"
 		switch {
 		case refused:
 			why = "you denied it a while ago"
 		case !allow:
-			allow, why = o.put(ctx, x, s.Pattern)
+			allow, why = o.put(ctx, q)
 		}
 		o.record(execAsked, map[string]any{"command": x.Line(), "path": x.Path, "dir": x.Dir, "allowed": allow, "why": why, "calls": o.inFlight()})
 		o.mu.Lock()
@@ -226,8 +240,9 @@ func (o *ruled) permitted(s sandbox.Sighting) bool {
 }
 
 // put asks a person and waits.
-func (o *ruled) put(ctx context.Context, x approvals.Execution, pattern string) (allow bool, why string) {
-	d, err := o.all.d.gate.Ask(ctx, o.question(x, pattern))
+func (o *ruled) put(ctx context.Context, q approvals.Question) (allow bool, why string) {
+	x := q.Subject.Exec
+	d, err := o.all.d.gate.Ask(ctx, q)
 	if err != nil && ctx.Err() == nil {
 		o.all.d.log.Warn("nobody could be asked about a command", "server", o.launch.Server, "err", err)
 	}
@@ -242,6 +257,8 @@ func (o *ruled) put(ctx context.Context, x approvals.Execution, pattern string) 
 			w.log.Note(observe.Event{Kind: observe.Command, What: x.Path, Exec: x.Seen(), Denied: true, At: time.Now().UTC()})
 		})
 		return false, "you denied it"
+	case errors.Is(context.Cause(ctx), errCallOver):
+		return false, errCallOver.Error()
 	}
 	return false, "nobody answered in time"
 }
@@ -307,14 +324,24 @@ func (c *commands) watch(call approvals.Call) *commandWatch {
 	return w
 }
 
+// over takes a call from those under way, with the questions that were asked in it alone.
+func (o *ruled) over(call approvals.CallID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.calls, call)
+	for _, w := range o.asked {
+		if w.call == call {
+			w.withdraw(errCallOver)
+		}
+	}
+}
+
 // stop ends the watching and lists what was executed meanwhile.
 func (w *commandWatch) stop(ctx context.Context) (lines []string, err error) {
 	if w == nil {
 		return nil, nil
 	}
-	w.ruled.mu.Lock()
-	delete(w.ruled.calls, w.call)
-	w.ruled.mu.Unlock()
+	w.ruled.over(w.call)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUp)
 	defer cancel()
 	seen, err := w.ruled.engine.Sightings(ctx, w.ruled.launch.ID, 0, 0)
