@@ -39,13 +39,26 @@ func (d *Daemon) Network(ctx context.Context, server string) (api.Network, error
 	for _, p := range l.HostPorts {
 		out.HostPorts = append(out.HostPorts, int(p))
 	}
-	for _, t := range d.ways.proposal(s.Name) {
+	for _, t := range slices.DeleteFunc(d.ways.proposal(s.Name), d.answered(s.Name)) {
 		out.Tried = append(out.Tried, api.NetworkTried{
 			Kind: string(t.Kind), Host: t.Host, Port: int(t.Port), Address: t.Address, Why: t.Why, Propose: t.Propose, Key: t.Key,
 			Count: t.Count, First: t.First, Last: t.At,
 		})
 	}
 	return out, nil
+}
+
+// answered tells those refusals whose host somebody has let the server reach for longer than a session since.
+func (d *Daemon) answered(server sandbox.ServerName) func(tried) bool {
+	standing := slices.DeleteFunc(d.gate.Grants(), func(g approvals.Grant) bool {
+		return g.Server != server || g.Scope == approvals.ScopeSession || ended(g, time.Now())
+	})
+	return func(t tried) bool {
+		return slices.ContainsFunc(standing, func(g approvals.Grant) bool {
+			e, err := sandbox.ParseEndpoint(grants.Host(g))
+			return err == nil && e.Matches(t.Host, t.Port)
+		})
+	}
 }
 
 func ruleTexts(list []sandbox.Endpoint) []string {

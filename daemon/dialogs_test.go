@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/garita-dev/garita/approvals"
+	"github.com/garita-dev/garita/approvals/gate"
 	"github.com/garita-dev/garita/approvals/grants"
 	"github.com/garita-dev/garita/daemon/api"
 	"github.com/garita-dev/garita/daemon/config"
@@ -182,6 +183,7 @@ func TestDialogsOfRealCalls(t *testing.T) {
 	time.Local = time.UTC // words name times of day
 	t.Cleanup(func() { time.Local = local })
 	d := &Daemon{config: settingsThatReach(t)}
+	d.gate = gate.New(gate.Options{Log: gateLog{d}, Standings: standings{d}})
 	shown := map[string]api.Approval{}
 	for i, c := range realCalls {
 		shown[c.name] = c.approval(t, d, i)

@@ -89,7 +89,7 @@ func (d *draft) cannotHide(name sandbox.ServerName, flag, value string) string {
 	switch {
 	case strings.Contains(value, "://"):
 		return fmt.Sprintf("%s: an address with a password. If it also takes it from a variable: take it out of the command line, import again, then garita secret set %s and garita secret grant %s %s --mode env --env VARIABLE", read, secret, secret, name)
-	case flag == "":
+	case flag == "", flag == "-e", flag == "--env": // the last two are how a container gets a variable
 		return fmt.Sprintf("%s. If it also takes it from a variable: put it there (env) and import again", read)
 	}
 	return fmt.Sprintf("%s (%s). If it also takes it from a variable: put it there (env) and import again. If it sends it over HTTPS: take it out, import again, then garita secret set %s and garita secret grant %s %s --arg=%s --host HOST", read, show(flag), secret, secret, name, show(flag))

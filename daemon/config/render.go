@@ -160,16 +160,16 @@ func declare(s sandbox.Server) *declared {
 		URL: s.Source.URL, Headers: s.Source.Headers, Listen: declareListen(s.Source.Listen),
 		Install: declaredInstall{Scripts: s.Spec.InstallScripts}, Exec: declareExec(s.Spec.Exec),
 	}
+	d.Network, d.Secrets = declareNetwork(s.Spec.Network), declareSecrets(s.Spec.Secrets)
 	switch {
 	case s.Source.External():
-		d.Workspace = "" // it has none
+		d.Workspace, d.Network = "", nil // it has neither
 	case d.Image != "":
 	case readable(s.Source.Command):
 		d.Run = joinWords(s.Source.Command)
 	default:
 		d.Command = s.Source.Command
 	}
-	d.Network, d.Secrets = declareNetwork(s.Spec.Network), declareSecrets(s.Spec.Secrets)
 	for _, r := range s.Spec.DenyRequests {
 		d.Requests.Deny = append(d.Requests.Deny, string(r))
 	}

@@ -99,6 +99,16 @@ func TestPutReplacesOneBlock(t *testing.T) {
 	}
 }
 
+func TestAServerAtAURLHasNoNetworkOfItsOwn(t *testing.T) {
+	out, err := putServer("f", nil, sandbox.Server{Name: "far", Source: sandbox.Source{URL: "https://mcp.example.com/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "network") {
+		t.Errorf("written:\n%s", out)
+	}
+}
+
 func TestPutIntoEveryLayout(t *testing.T) {
 	for name, text := range map[string]string{
 		"no file":           "",

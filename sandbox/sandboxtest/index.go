@@ -105,10 +105,7 @@ func (x *Index) Publish(t testing.TB, w Wheel) *IndexFile {
 		record += name + ",,\n"
 	}
 	files[info+"RECORD"] = record + info + "RECORD,,\n"
-	f := x.add(w.Name, stem+"-"+w.Tag+".whl", zipped(t, files))
-	sum := sha256.Sum256([]byte(metadata))
-	f.Metadata, f.MetadataDigest = []byte(metadata), hex.EncodeToString(sum[:])
-	return f
+	return x.add(w.Name, stem+"-"+w.Tag+".whl", zipped(t, files), []byte(metadata))
 }
 
 // Source adds a source distribution, published long ago.
@@ -125,7 +122,7 @@ func (x *Index) Source(t testing.TB, name, version string, files map[string]stri
 		_, _ = w.Write([]byte(files[file]))
 	}
 	_, _ = w.Close(), z.Close()
-	return x.add(name, stem+".tar.gz", out.Bytes())
+	return x.add(name, stem+".tar.gz", out.Bytes(), nil)
 }
 
 func zipped(t testing.TB, files map[string]string) []byte {
@@ -145,13 +142,21 @@ func zipped(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-func (x *Index) add(project, name string, body []byte) *IndexFile {
-	sum := sha256.Sum256(body)
-	f := &IndexFile{Project: project, Name: name, Body: body, Digest: hex.EncodeToString(sum[:]), At: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}
+// add serves a file, with its metadata by itself where that is not nil.
+func (x *Index) add(project, name string, body, metadata []byte) *IndexFile {
+	f := &IndexFile{Project: project, Name: name, Body: body, Digest: hexDigest(body), At: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}
+	if metadata != nil {
+		f.Metadata, f.MetadataDigest = metadata, hexDigest(metadata)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.files[name] = f
 	return f
+}
+
+func hexDigest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // ServeHTTP answers for pages and files.
