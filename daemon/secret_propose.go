@@ -30,7 +30,9 @@ func (d *Daemon) ProposeGrant(_ context.Context, name string, g api.SecretGrant)
 	}
 	grant = clientconfig.Propose(grant, s, profile)
 	if why, next := lacking(grant, s); why != "" {
-		return api.SecretGrant{}, invalidGrant(why, next)
+		proposed := apiGrantOf(s.Name, grant, time.Now())
+		proposed.Lacks = invalidGrant(why, next)
+		return proposed, nil
 	}
 	if grant, err = config.CheckSecret(grant, s); err != nil {
 		return api.SecretGrant{}, invalidGrant(err.Error(), "garita secret grant --help")
@@ -62,6 +64,6 @@ func lacking(g sandbox.SecretGrant, s sandbox.Server) (why, next string) {
 	return "", ""
 }
 
-func invalidGrant(why, next string) error {
+func invalidGrant(why, next string) *api.Problem {
 	return &api.Problem{Code: "invalid", Title: "The grant is not complete", Detail: why, Next: next}
 }

@@ -55,10 +55,12 @@ type SecretGrant struct {
 	Tools  []string   `json:"tools"` // patterns; none means any
 	Until  *time.Time `json:"until,omitempty"`
 	Ask    bool       `json:"ask"`
-	// The three below are told, not set.
+	// The four below are told, not set.
 	Weaker  bool   `json:"weaker" required:"false"`   // the server holds the value itself
 	InForce bool   `json:"in_force" required:"false"` // false once Until has passed
 	Words   string `json:"words" required:"false"`    // the whole grant, a sentence
+	// Lacks says of a proposal what is not known, so that it cannot be granted as it is.
+	Lacks *Problem `json:"lacks,omitempty"`
 }
 
 // SecretPlace is where in a request the value is put.
@@ -144,7 +146,13 @@ func (c *Client) GrantSecret(ctx context.Context, name string, g SecretGrant) (S
 // granted. A Problem says what is missing where that is not known.
 func (c *Client) ProposeGrant(ctx context.Context, name string, g SecretGrant) (SecretGrant, error) {
 	var out SecretGrant
-	return out, c.do(ctx, http.MethodPost, secretPath(name)+"/grants/proposal", nil, g, &out)
+	if err := c.do(ctx, http.MethodPost, secretPath(name)+"/grants/proposal", nil, g, &out); err != nil {
+		return out, err
+	}
+	if out.Lacks != nil {
+		return out, out.Lacks
+	}
+	return out, nil
 }
 
 // RevokeSecret takes one from a server at once.

@@ -2092,6 +2092,7 @@ export interface components {
             file?: string;
             hosts: string[];
             in_force?: boolean;
+            lacks?: components["schemas"]["Problem"];
             mode: string;
             places: components["schemas"]["SecretPlace"][];
             scheme?: string;

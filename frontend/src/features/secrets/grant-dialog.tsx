@@ -40,7 +40,7 @@ export function GrantDialog({ secret, grant, close }: Props) {
     // What is known of the server is filled in, unless the person has begun to write meanwhile.
     propose.mutate(
       { server, mode: fresh.mode, places: [], hosts: [], tools: [], ask: false },
-      { onSuccess: (known) => setDraft((d) => (d === fresh ? draftOf(secret.name, known, server) : d)) },
+      { onSuccess: (known) => setDraft((d) => (d === fresh && !known.lacks ? draftOf(secret.name, known, server) : d)) },
     );
   };
   const sent = draft.mode === "sent";
@@ -79,7 +79,7 @@ export function GrantDialog({ secret, grant, close }: Props) {
           </Select>
         </div>
       )}
-      {!grant && propose.isSuccess && draft.server === propose.variables.server && (
+      {!grant && propose.isSuccess && !propose.data.lacks && draft.server === propose.variables.server && (
         <p role="status" className="m-0 flex gap-2 text-sm text-pretty text-ink2">
           <Icon name="check" size={13} className="mt-0.5 text-ok" />
           {t("secrets.grant.known")}
