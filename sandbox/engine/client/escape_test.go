@@ -110,7 +110,7 @@ func escapeByReading(t *testing.T) {
 		"/proc/1/environ", "/proc/1/cwd", "/proc/1/fd", "/proc/1/mem", "/proc/1/maps",
 		"/proc/" + self + "/environ", "/proc/" + self + "/root", "/proc/kcore", "/proc/keys",
 		"/run/garita", "/run/garita/ws", "/run/containerd", "/run/user", "/var/run/docker.sock", "/var/lib", "/root",
-		"/etc/shadow", "/etc/ssh", "/etc/machine-id", "/sys/kernel/security", "/sys/firmware", "/boot", "/mnt", "/media",
+		"/etc/shadow", "/etc/ssh/moduli", "/etc/ssh/sshd_config", "/etc/ssh/ssh_config.d", "/etc/ssh/ssh_host_ed25519_key", "/etc/machine-id", "/sys/kernel/security", "/sys/firmware", "/boot", "/mnt", "/media",
 	} {
 		// Some are covered by an empty file or directory instead.
 		if text, refused := x.tool("proc", map[string]any{"path": path}); !refused && strings.TrimSpace(text) != "" {
