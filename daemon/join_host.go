@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,19 @@ import (
 // host is the machine, as the supervisor's lowering asks about it.
 type host struct{ *Daemon }
 
+// LookPath passes over the shims of version managers (pyenv, asdf, mise …): they are scripts that look for the
+// program of a version, which is not where they would look for it inside.
 func (host) LookPath(program string) (string, error) {
+	if !strings.Contains(program, "/") {
+		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+			if filepath.Base(dir) == "shims" || !filepath.IsAbs(dir) {
+				continue
+			}
+			if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+				return path, nil
+			}
+		}
+	}
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return "", err

@@ -162,7 +162,7 @@ func (d *draft) remarks() {
 		d.warn("%s is not carried over; Garita has walls of its own", name)
 	}
 	if d.e.cwd != "" {
-		d.warn("it starts in a home of its own, not in %s", show(d.e.cwd))
+		d.warn("it starts in a home of its own, not in %s; if it has to start there, that belongs first into its folders", show(d.e.cwd))
 	}
 }
 

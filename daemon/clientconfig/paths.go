@@ -99,7 +99,7 @@ func (d *draft) folder(p string, seen Seen) (string, string) {
 
 // file gives one file, or the package around a program.
 func (d *draft) file(p string, i int) string {
-	if i == d.script() && slices.Contains([]string{"node", "python3"}, programName(d.command[0])) {
+	if name := programName(d.command[0]); i == d.script() && (name == "node" || pythonName.MatchString(name)) {
 		if dir := d.packageOf(p); dir != "" {
 			return d.give(dir)
 		}

@@ -44,3 +44,43 @@ func TestPythonProjects(t *testing.T) {
 		}
 	}
 }
+
+// A virtual environment comes with the project around it, where what is installed as editable is imported from.
+func TestVirtualEnvironments(t *testing.T) {
+	host := fakeHost("/home/ana", map[string]Kind{
+		"/srv/p/pyproject.toml": File, "/srv/p/s.py": File, "/srv/p/.venv": Dir, "/srv/p/.venv/pyvenv.cfg": File, "/srv/p/.venv/bin/python": File,
+		"/srv/q/.venv": Dir, "/srv/q/.venv/pyvenv.cfg": File, "/srv/q/.venv/bin/python": File,
+		"/srv/pyenv/.venv": Dir, "/srv/pyenv/.venv/pyvenv.cfg": File, "/srv/pyenv/.venv/bin/python": File,
+	})
+	look := host.Look
+	host.Look = func(p string) Seen {
+		seen := look(p)
+		if strings.HasSuffix(p, "/.venv/bin/python") && seen.Kind == File && !strings.HasPrefix(p, "/srv/pyenv/") {
+			seen.Real = "/usr/bin/python3.11"
+		}
+		return seen
+	}
+	for name, tt := range map[string]struct {
+		entry  string
+		mounts []string
+		says   string // why it is skipped
+	}{
+		"a module of a project": {`{"command":"/srv/p/.venv/bin/python","args":["-m","x"]}`, []string{"/srv/p"}, ""},
+		"a script of a project": {`{"command":"/srv/p/.venv/bin/python","args":["/srv/p/s.py"]}`, []string{"/srv/p"}, ""},
+		"by itself":             {`{"command":"/srv/q/.venv/bin/python","args":["-m","x"]}`, []string{"/srv/q/.venv"}, ""},
+		"of another Python":     {`{"command":"/srv/pyenv/.venv/bin/python","args":["-m","x"]}`, nil, "/usr/bin/python3 -m venv --clear /srv/pyenv/.venv"},
+	} {
+		p, err := NewPlan([]byte(`{"mcpServers":{"s":`+tt.entry+`}}`), "/home/ana/claude.json", "c", Known{}, host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.Entries[0]
+		var mounts []string
+		for _, m := range got.Server.Spec.Mounts {
+			mounts = append(mounts, m.At)
+		}
+		if !slices.Equal(mounts, tt.mounts) || !strings.Contains(got.Skipped, tt.says) || (got.Skipped == "") != (tt.says == "") {
+			t.Errorf("%s: mounts %q, skipped because %q", name, mounts, got.Skipped)
+		}
+	}
+}

@@ -138,9 +138,13 @@ func (d *draft) python() string {
 		return d.interpreter("python3", d.script())
 	}
 	if real := d.j.host.Look(program); real.Kind != File || !strings.HasPrefix(real.Real, "/usr/") {
-		return "its virtual environment is not made from the system's Python"
+		return fmt.Sprintf("its virtual environment is not made from the system's Python, and no other is inside; make it anew: /usr/bin/python3 -m venv --clear %s, and install into it again", show(venv))
 	}
-	if why := d.give(venv); why != "" {
+	given := venv
+	if dir := d.packageOf(venv); dir != "" {
+		given = dir // what is installed as "editable" is imported from there
+	}
+	if why := d.give(given); why != "" {
 		return why
 	}
 	d.warn("its virtual environment %s is given to it, read-only", show(venv))
