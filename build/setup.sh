@@ -49,6 +49,7 @@ for group in $groups; do
 		need python3-pip-whl "installs them, as on a machine that has pip" sh -c 'ls /usr/share/python-wheels/pip-*.whl'
 		need curl "a program of the tests that sends secrets it does not have" command -v curl
 		need wget "another, which the wall is tried with" command -v wget
+		need openssh-client "git over ssh, which the wall is tried with" sh -c "command -v ssh && command -v ssh-agent"
 		for library in requests httpx aiohttp websockets; do
 			need python3-$library "a client library that the wall is tried with" /usr/bin/python3 -c "import $library"
 		done
