@@ -3,11 +3,16 @@ package openssh
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"strconv"
+	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -16,7 +21,8 @@ import (
 // Use is one signature that is wanted, to sign in at a host. That the host has the key HostKey has been
 // proved: it has signed the session that is signed in to.
 type Use struct {
-	User    string // as whom; the sandbox's own word, bounded, without control characters
+	// User is as whom: the sandbox's own word, in quotes where it could be read as more than a name.
+	User    string
 	HostKey string // the fingerprint of the host's key
 	Key     string // the fingerprint of the person's key
 	Comment string // of that key, in the person's agent
@@ -74,7 +80,39 @@ func (a *Agent) serve(ctx context.Context, c net.Conn) {
 	one := &client{agent: a, ctx: ctx}
 	defer one.close()
 	defer c.Close()
-	_ = agent.ServeAgent(one, c) // how it ends is the client's affair
+	_ = agent.ServeAgent(one, &requests{ReadWriter: c}) // how it ends is the client's affair
+}
+
+// maxRequest is the longest request that is read, in bytes, as it is OpenSSH's agent's. The library
+// would set aside 16 MiB for whoever names such a length.
+const maxRequest = 256 << 10
+
+var errTooLong = errors.New("a request to the agent is too long")
+
+// requests reads one request after another, each with its length before it, and ends at one that is
+// too long.
+type requests struct {
+	io.ReadWriter
+	head []byte // of the length that is being read
+	left int    // of the request
+}
+
+func (r *requests) Read(b []byte) (int, error) {
+	if r.left > 0 {
+		n, err := r.ReadWriter.Read(b[:min(len(b), r.left)])
+		r.left -= n
+		return n, err
+	}
+	n, err := r.ReadWriter.Read(b[:min(len(b), 4-len(r.head))])
+	if r.head = append(r.head, b[:n]...); len(r.head) < 4 {
+		return n, err
+	}
+	length := binary.BigEndian.Uint32(r.head)
+	if length > maxRequest {
+		return 0, errTooLong
+	}
+	r.head, r.left = r.head[:0], int(length)
+	return n, err
 }
 
 // client is one connection from inside.
@@ -209,8 +247,10 @@ func signsIn(data, key []byte, b *binding) (user string, err error) {
 		return "", errors.New("it is for another session")
 	case !bytes.Equal(r.Key, key):
 		return "", errors.New("it names another key")
+	case !utf8.ValidString(r.User), len(r.User) > maxUser:
+		return "", errors.New("its user's name is none, or too long to be shown")
 	case r.Method == "publickey" && len(r.Rest) == 0:
-		return plain(r.User), nil
+		return userShown(r.User), nil
 	case r.Method != "publickey-hostbound-v00@openssh.com":
 		return "", errors.New("its method is not known")
 	}
@@ -218,7 +258,22 @@ func signsIn(data, key []byte, b *binding) (user string, err error) {
 	if err := ssh.Unmarshal(r.Rest, &host); err != nil || !bytes.Equal(host.Key, b.host) {
 		return "", errors.New("it is for another host")
 	}
-	return plain(r.User), nil
+	return userShown(r.User), nil
+}
+
+// maxUser is the longest name of a user at a host, in bytes: it has to be seen as a whole.
+const maxUser = 64
+
+// userShown is a user's name as a person is asked about it. Two names are never shown alike, and none is
+// read as a part of the sentence around it.
+func userShown(name string) string {
+	simple := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._+-", r))
+	}
+	if name != "" && !strings.ContainsFunc(name, func(r rune) bool { return !simple(r) }) {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
 }
 
 // plain is a foreign word for a sentence.

@@ -29,8 +29,9 @@ const (
 )
 
 // Judge says what a known_hosts file says of a host's key, given as known_hosts has it. A file that is not
-// there says nothing; one that cannot be read is an error, and says nothing either. Authorities do not
-// count: a host is known by its key.
+// there says nothing; one that cannot be read is an error, and says nothing either. Lines that cannot be
+// read are an error, too, but the others count, as they do for OpenSSH. Authorities do not count: a host
+// is known by its key.
 func Judge(file, host string, port uint16, line string) (Verdict, error) {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 	if err != nil {
@@ -38,22 +39,21 @@ func Judge(file, host string, port uint16, line string) (Verdict, error) {
 	}
 	known, revoked, err := look(file, host, port, key)
 	switch {
-	case err != nil:
-		return Unknown, err
 	case revoked:
-		return Revoked, nil
+		return Revoked, err
 	case len(known) == 0:
-		return Unknown, nil
+		return Unknown, err
 	}
 	for _, k := range known {
 		if bytes.Equal(k.Marshal(), key.Marshal()) {
-			return Same, nil
+			return Same, err
 		}
 	}
-	return Other, nil
+	return Other, err
 }
 
-// Known are the keys by which a known_hosts file knows a host, as known_hosts has them.
+// Known are the keys by which a known_hosts file knows a host, as known_hosts has them. Errors are as
+// Judge's.
 func Known(file, host string, port uint16) (lines []string, err error) {
 	known, _, err := look(file, host, port, nobody)
 	for _, k := range known {
@@ -73,25 +73,28 @@ var nobody = func() ssh.PublicKey {
 
 // look finds the keys of a host, and whether key is one that is revoked.
 func look(file, host string, port uint16, key ssh.PublicKey) (known []ssh.PublicKey, revoked bool, err error) {
-	text, err := os.ReadFile(file)
+	text, err := read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	judge, err := knownhosts.New(file)
-	if err != nil {
-		return nil, false, fmt.Errorf("read %s: %w", file, err)
+	judge, wrong := knownhosts.New(file)
+	if wrong != nil {
+		wrong = fmt.Errorf("read %s: %w", file, wrong)
+		if text, judge, err = withoutWrong(text); err != nil {
+			return nil, false, errors.Join(wrong, err)
+		}
 	}
 	at, address := net.JoinHostPort(host, strconv.Itoa(int(port))), &net.TCPAddr{IP: net.IPv4zero, Port: int(port)}
 	var gone *knownhosts.RevokedError
 	if errors.As(judge(at, address, key), &gone) {
-		return nil, true, nil
+		return nil, true, wrong
 	}
 	var others *knownhosts.KeyError
 	if !errors.As(judge(at, address, nobody), &others) {
-		return nil, false, nil
+		return nil, false, wrong
 	}
 	lines := strings.Split(string(text), "\n")
 	for _, k := range others.Want {
@@ -99,7 +102,46 @@ func look(file, host string, port uint16, key ssh.PublicKey) (known []ssh.Public
 			known = append(known, k.Key)
 		}
 	}
-	return known, false, nil
+	return known, false, wrong
+}
+
+// maxKnown bounds a known_hosts file, in bytes.
+const maxKnown = 16 << 20
+
+// read reads a regular file that is not huge.
+func read(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular(), info.Size() > maxKnown:
+		return nil, fmt.Errorf("%s is no file, or larger than %d bytes", file, maxKnown)
+	}
+	return os.ReadFile(file)
+}
+
+// withoutWrong reads the lines that can be read. The library takes files only, and none with a line that
+// it does not know: one such line would have every host forgotten.
+func withoutWrong(text []byte) (rest []byte, judge ssh.HostKeyCallback, err error) {
+	f, err := os.CreateTemp("", "known_hosts-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	parse := func(text []byte) (ssh.HostKeyCallback, error) {
+		if err := os.WriteFile(f.Name(), text, 0o600); err != nil {
+			return nil, err
+		}
+		return knownhosts.New(f.Name())
+	}
+	for line := range bytes.Lines(text) {
+		if _, no := parse(line); no == nil {
+			rest = append(rest, line...)
+		}
+	}
+	judge, err = parse(rest)
+	return rest, judge, err
 }
 
 // KnownHostsLine is one line of known_hosts.

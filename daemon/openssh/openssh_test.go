@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
+	"golang.org/x/sys/unix"
 )
 
 func newKey(t *testing.T) (ssh.Signer, ed25519.PrivateKey, string) {
@@ -271,6 +274,102 @@ func TestTheAgentSignsInOnly(t *testing.T) {
 				t.Errorf("refused: %q, uses %v", said, l.uses)
 			}
 		})
+	}
+}
+
+func TestAttackOnTheWordsOfAQuestion(t *testing.T) {
+	b := &binding{session: []byte("s")}
+	signer, _, _ := newKey(t)
+	key := signer.PublicKey()
+	as := func(user string) (string, error) {
+		data := ssh.Marshal(struct {
+			Session               []byte
+			Message               byte
+			User, Service, Method string
+			Signed                bool
+			Algorithm             string
+			Key                   []byte
+		}{b.session, 50, user, "ssh-connection", "publickey", true, key.Type(), key.Marshal()})
+		return signsIn(data, key.Marshal(), b)
+	}
+	for name, one := range map[string]struct{ user, shown string }{
+		"a name":                 {"git-1.x_y+z", "git-1.x_y+z"},
+		"none":                   {"", `""`},
+		"the rest of a sentence": {"git at github.com:22 with your key", `"git at github.com:22 with your key"`},
+		"another host":           {"git@github.com:22", `"git@github.com:22"`},
+		"what cannot be seen":    {"git\u3164\u202e", `"git\u3164\u202e"`},
+		"another script":         {"gіt", `"g\u0456t"`},
+		"a new line":             {"git\n", `"git\n"`},
+		"quotes":                 {`"git"`, `"\"git\""`},
+	} {
+		if got, err := as(one.user); got != one.shown || err != nil {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	for _, user := range []string{strings.Repeat("g", 65), "\xff"} {
+		if got, err := as(user); err == nil {
+			t.Errorf("shown as %s", got)
+		}
+	}
+}
+
+func TestAttackByLongRequests(t *testing.T) {
+	for length, ends := range map[uint32]bool{maxRequest: false, maxRequest + 1: true, 1 << 24: true, 1<<32 - 1: true} {
+		near, far := net.Pipe()
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			defer far.Close()
+			_, _ = near.Write(binary.BigEndian.AppendUint32(nil, length))
+			_ = near.Close()
+		})
+		r := &requests{ReadWriter: far}
+		_, err := io.ReadFull(r, make([]byte, 4))
+		if got := errors.Is(err, errTooLong); got != ends || !ends && err != nil {
+			t.Errorf("%d bytes: %v", length, err)
+		}
+		serving.Wait()
+	}
+	l := newLent(t)
+	for range 3 { // what is in order passes, one after another
+		if keys, err := l.client.List(); err != nil || len(keys) != 1 {
+			t.Fatal(keys, err)
+		}
+	}
+}
+
+func TestAttackByLinesOfKnownHosts(t *testing.T) {
+	_, _, a := newKey(t)
+	_, _, b := newKey(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "known_hosts")
+	for name, line := range map[string]string{
+		"half a line":        "x.example.com ssh-ed25519",
+		"an unknown type":    "x.example.com ssh-new AAAAB3Nz",
+		"a long line":        "x.example.com " + strings.Repeat("a", 100<<10),
+		"an unknown marker":  "@unknown x.example.com " + a,
+		"a hash that is cut": "|1|abc " + a,
+	} {
+		if err := os.WriteFile(file, []byte(line+"\n@revoked * "+b+"\nx.example.com "+a+"\n"+line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, c := newKey(t)
+		for key, want := range map[string]Verdict{a: Same, b: Revoked, c: Other} {
+			if got, err := Judge(file, "x.example.com", 22, key); got != want || err == nil {
+				t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
+			}
+		}
+		if known, _ := Known(file, "x.example.com", 22); len(known) != 1 || known[0] != a {
+			t.Errorf("%s: known by %q", name, known)
+		}
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{pipe, dir} {
+		if got, err := Judge(at, "x.example.com", 22, a); got != Unknown || err == nil {
+			t.Errorf("%s: %v, %v", at, got, err)
+		}
 	}
 }
 
