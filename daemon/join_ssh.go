@@ -269,6 +269,10 @@ func (o *way) mayUseAgent(ctx context.Context, u openssh.Use) error {
 		o.agentRefused(u, host, "It was asked about, and not allowed.")
 		return errAgent
 	}
+	if _, ok := o.lender(u); !ok || ctx.Err() != nil { // it has changed meanwhile
+		o.agentRefused(u, host, "The key was taken back while it was asked about.")
+		return errAgent
+	}
 	o.mu.Lock()
 	calls := o.inFlight()
 	o.mu.Unlock()
@@ -278,30 +282,60 @@ func (o *way) mayUseAgent(ctx context.Context, u openssh.Use) error {
 
 var errAgent = fmt.Errorf("the agent may not be used")
 
+// agentRefused records what was refused; what is wanted over and over is on record at 1, 10, 100 times.
 func (o *way) agentRefused(u openssh.Use, host, why string) {
+	times, worth := o.agentRepeats.note(why, time.Now())
+	if !worth {
+		return
+	}
 	o.mu.Lock()
 	calls := o.inFlight()
 	o.mu.Unlock()
-	o.record(agentRefused, map[string]any{"host": host, "user": u.User, "key": u.Key, "comment": u.Comment, "host_key": u.HostKey, "why": why, "calls": calls})
+	o.record(agentRefused, map[string]any{"host": host, "user": u.User, "key": u.Key, "comment": u.Comment, "host_key": u.HostKey, "why": why, "times": times, "calls": calls})
 }
 
 // permitsKey says whether an earlier answer lets the key be used at host.
 func (o *way) permitsKey(u openssh.Use, host string) bool {
 	since := o.all.d.observed.since(o.launch.Server)
 	return slices.ContainsFunc(o.all.d.gate.Grants(), func(g approvals.Grant) bool {
-		return !g.Created.Before(since) && o.wants().permits(g, u.Key, host, time.Now())
+		return !g.Created.Before(since) && o.wants().permits(g, u.Key, signedInAs(u, host), time.Now())
 	})
 }
 
+// signedInAs is what a permission to use a key is for: one user at one host.
+func signedInAs(u openssh.Use, host string) string { return u.User + "@" + host }
+
+// askAgent asks a person, about one use of a sandbox at a time. A no holds for a while.
 func (o *way) askAgent(ctx context.Context, u openssh.Use, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, wallWait)
 	defer cancel()
+	select {
+	case o.agentTurn <- struct{}{}:
+		defer func() { <-o.agentTurn }()
+	case <-ctx.Done():
+		return false
+	}
+	key := asking{host: signedInAs(u, host), what: askedAgent, key: u.Key}
+	o.mu.Lock()
+	refused := time.Since(o.refused[key]) < noAgain
+	o.mu.Unlock()
+	if refused || o.permitsKey(u, host) {
+		return !refused
+	}
 	d, err := o.all.d.gate.Ask(ctx, o.agentQuestion(u, host))
 	if err != nil && ctx.Err() == nil {
 		o.all.d.log.Warn("nobody could be asked about a key", "server", o.launch.Server, "err", err)
 	}
+	if d.Outcome == approvals.Denied {
+		o.mu.Lock()
+		o.refused[key] = time.Now()
+		o.mu.Unlock()
+	}
 	return err == nil && d.Allowed()
 }
+
+// askedAgent tells a question about a key of the person's from others.
+const askedAgent client.NetworkWhat = "agent"
 
 func (o *way) agentQuestion(u openssh.Use, host string) approvals.Question {
 	o.mu.Lock()
@@ -321,7 +355,7 @@ func (o *way) agentQuestion(u openssh.Use, host string) approvals.Question {
 			Sentence: fmt.Sprintf("sign in as %s at %s with your ssh key %s (%s)", u.User, host, cmp.Or(u.Comment, "without a comment"), u.Key), At: time.Now().UTC(),
 		},
 		Subject: approvals.Subject{Secret: &approvals.SecretUse{
-			Secret: u.Key, Hosts: []string{host}, Agent: &approvals.AgentUse{User: u.User, Comment: u.Comment, HostKey: u.HostKey},
+			Secret: u.Key, Hosts: []string{signedInAs(u, host)}, Agent: &approvals.AgentUse{User: u.User, Comment: u.Comment, HostKey: u.HostKey},
 		}},
 		Why: approvals.Decision{
 			Effect: approvals.Ask, Class: approvals.Write, Rule: "network.ssh: agent of " + host,

@@ -74,6 +74,9 @@ type way struct {
 	// approved are hosts that a person has allowed at the wall, until one is denied.
 	approved map[sandbox.Endpoint]bool
 	trusted  map[string]bool // "host:port fingerprint" of hosts whose keys are known without being pinned
+
+	agentTurn    chan struct{} // holds one while a person is asked about the agent
+	agentRepeats repeated      // refusals of the agent
 }
 
 func newWays(d *Daemon) *ways {
@@ -105,7 +108,7 @@ func (w *ways) begin(ctx context.Context, wall *client.Wall, l sandbox.Launch) (
 	w.mu.Lock()
 	one := &way{
 		all: w, trusts: ca, launch: l, session: w.whose[l.ID], over: make(chan struct{}), events: make(chan store.Event, eventsWaiting), told: make(chan struct{}), live: map[uint64]sandbox.Connection{}, calls: map[approvals.CallID]*wallWatch{},
-		asked: map[asking]bool{}, refused: map[asking]time.Time{}, approved: map[sandbox.Endpoint]bool{},
+		asked: map[asking]bool{}, refused: map[asking]time.Time{}, approved: map[sandbox.Endpoint]bool{}, agentTurn: make(chan struct{}, 1),
 	}
 	w.mu.Unlock()
 	one.launch.KnownHosts = one.knownInside()

@@ -415,6 +415,53 @@ func TestGitOverSSH(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	t.Run("attack the agent, asked for over and over after a no", func(t *testing.T) {
+		person.set(func(approvals.Request) (bool, *approvals.Permission) { return false, nil })
+		c := w.shell("nags", lending(ssh.FingerprintSHA256(mine.PublicKey())))
+		for range 3 {
+			c.run(cloneKey)
+		}
+		if asked := person.asked(); len(asked) != 1 {
+			t.Errorf("asked: %q", asked)
+		}
+		before := w.recorded(t, agentRefused)
+		c.run("for i in $(seq 60); do ssh-add -D; done")
+		if n := w.recorded(t, agentRefused) - before; n < 1 || n > 3 {
+			t.Errorf("%d events for sixty refusals of one kind", n)
+		}
+	})
+	t.Run("attack the agent, a yes for one user taken for another", func(t *testing.T) {
+		person.set(func(approvals.Request) (bool, *approvals.Permission) {
+			return true, &approvals.Permission{Scope: approvals.ScopeAlways}
+		})
+		c := w.shell("otheruser", lending(ssh.FingerprintSHA256(mine.PublicKey())))
+		cloned(t, c.run(cloneKey))
+		cloned(t, c.run(cloneKey))
+		if asked := person.asked(); len(asked) != 1 {
+			t.Errorf("asked: %q", asked)
+		}
+		person.set(func(approvals.Request) (bool, *approvals.Permission) { return false, nil })
+		c.run(strings.ReplaceAll(cloneKey, "git@", "root@"))
+		if asked := person.asked(); len(asked) != 1 || !strings.Contains(asked[0], "sign in as root at") {
+			t.Errorf("asked: %q", asked)
+		}
+	})
+	t.Run("attack the agent, taken back while it is asked about", func(t *testing.T) {
+		used := w.recorded(t, agentUsed)
+		c := w.shell("takenback", lending(ssh.FingerprintSHA256(mine.PublicKey())))
+		person.set(func(r approvals.Request) (bool, *approvals.Permission) {
+			if err := w.config.Update("takenback", func(s *sandbox.Server) error {
+				s.Spec.Network = reach(true, line)
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+			return true, nil
+		})
+		if got := c.run(cloneKey); !strings.Contains(got, "failed") || w.recorded(t, agentUsed) != used || len(person.asked()) != 1 {
+			t.Errorf("signed: %s, asked %q", got, person.asked())
+		}
+	})
 	t.Run("report_N12 the agent signs nothing else", func(t *testing.T) {
 		person.set(func(approvals.Request) (bool, *approvals.Permission) { return true, nil })
 		got := w.shell("signs", lending(sandbox.AnyKey)).run("ssh-add -L | head -1 > /tmp/k.pub; echo x > /tmp/x; ssh-keygen -Y sign -n file -f /tmp/k.pub /tmp/x")
