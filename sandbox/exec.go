@@ -199,16 +199,29 @@ func CommandLine(program string, arguments []string) string {
 		if plainWord(w) {
 			b.WriteString(w)
 		} else {
-			b.WriteString(strconv.Quote(w))
+			b.WriteString(quoted(w))
 		}
 	}
 	return b.String()
 }
 
 func plainWord(w string) bool {
-	return w != "" && !strings.ContainsFunc(w, func(r rune) bool {
-		return r == ' ' || r == '"' || r == '\\' || !unicode.IsPrint(r) || r == unicode.ReplacementChar
-	})
+	return w != "" && !strings.ContainsFunc(w, func(r rune) bool { return r == ' ' || r == '"' || r == '\\' || !Seen(r) })
+}
+
+// Seen says whether a person sees a character, and sees it as what it is. Some that count as letters or
+// marks show nothing, or a blank.
+func Seen(r rune) bool {
+	return unicode.IsPrint(r) && r != unicode.ReplacementChar && r != '\u2800' &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// quoted is a word in quotes, with what is not seen written out.
+func quoted(w string) string {
+	if q := strconv.Quote(w); !strings.ContainsFunc(q, func(r rune) bool { return !Seen(r) }) {
+		return q
+	}
+	return strconv.QuoteToASCII(w)
 }
 
 // ExecPattern is the pattern that has just this line.
@@ -255,7 +268,7 @@ func CheckExecPattern(p string) error {
 		return fmt.Errorf("%q is no pattern of commands: it is empty, or begins or ends with a blank", p)
 	case len(p) > maxPattern:
 		return fmt.Errorf("a pattern of commands is longer than %d bytes", maxPattern)
-	case strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
+	case strings.ContainsFunc(p, func(r rune) bool { return !Seen(r) }):
 		return fmt.Errorf("%q is no pattern of commands: it holds what cannot be seen", p)
 	case strings.HasSuffix(strings.ReplaceAll(p, `\\`, ""), `\`):
 		return fmt.Errorf("%q is no pattern of commands: it ends in a backslash", p)

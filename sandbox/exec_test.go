@@ -166,3 +166,27 @@ func TestCommandLinesTellCommandsApart(t *testing.T) {
 		}
 	}
 }
+
+func TestAttackByWordsThatAreNotSeen(t *testing.T) {
+	for word, want := range map[string]string{
+		"-rf\u3164x":     `"-rf\u3164x"`,
+		"a\u2800--force": `"a\u2800--force"`,
+		"a\ufe0f":        `"a\ufe0f"`,
+		"a\u202eb":       `"a\u202eb"`,
+		"a\U000e0100":    `"a\U000e0100"`,
+		"é b\u115f":      `"\u00e9 b\u115f"`,
+		"a\nb":           `"a\nb"`,
+		"a\x1b[2J":       `"a\x1b[2J"`,
+		"bücher":         "bücher",
+		"two wörds":      `"two wörds"`,
+		"a\u00a0b":       `"a\u00a0b"`,
+		"a\xff":          `"a\xff"`,
+	} {
+		if got := CommandLine("x", []string{word}); got != "x "+want {
+			t.Errorf("%+q: %+q", word, got)
+		}
+		if CheckExecPattern(word) == nil && strings.Contains(want, `\`) {
+			t.Errorf("%+q is a pattern", word)
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/garita-dev/garita/approvals"
 	"github.com/garita-dev/garita/sandbox"
@@ -211,11 +210,11 @@ func Visible(s string) string {
 	if plain(s) {
 		return s
 	}
-	quoted := strconv.Quote(s)
+	quoted := strconv.QuoteToASCII(s)
 	return quoted[1 : len(quoted)-1]
 }
 
 // plain says whether a text shows as what it is: nothing in it is hidden, or turns text around.
 func plain(s string) bool {
-	return len(s) <= maxText+len("…") && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
+	return len(s) <= maxText+len("…") && !strings.ContainsFunc(s, func(r rune) bool { return !sandbox.Seen(r) })
 }
