@@ -94,3 +94,12 @@ func plain(ip netip.Addr) netip.Addr {
 	}
 	return ip
 }
+
+// Denied says by which rule an address is never reached at port, in whichever form it is written or stood
+// for; "" by none.
+func Denied(l sandbox.Allowlist, ip netip.Addr, port uint16) (rule string) {
+	if rule = l.Denies(ip.WithZone("").Unmap().String(), port); rule == "" {
+		rule = l.Denies(plain(ip).String(), port)
+	}
+	return rule
+}

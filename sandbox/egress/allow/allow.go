@@ -113,11 +113,11 @@ func list(ports []uint16) string {
 // passes where a rule names that very address.
 func Literal(l sandbox.Allowlist, to netip.AddrPort) Verdict {
 	ip := to.Addr().Unmap()
+	if rule := Denied(l, ip, to.Port()); rule != "" {
+		return denied(ip.String(), rule)
+	}
 	if reach, rule := l.Permits(ip.String(), to.Port()); (reach == sandbox.PublicNet || reach == sandbox.PrivateNet) && to.Port() != 0 {
 		return Verdict{Reach: reach, Rule: rule}
-	}
-	if rule := l.Denies(ip.String(), to.Port()); rule != "" {
-		return denied(ip.String(), rule)
 	}
 	v := Verdict{Kind: sandbox.DeniedAddress, Why: fmt.Sprintf("%s is an address; hosts are reached by their names.", ip)}
 	switch {

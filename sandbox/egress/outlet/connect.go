@@ -179,7 +179,7 @@ func (o *Outlet) addresses(p passage) ([]netip.Addr, error) {
 	what := "no address at all"
 	for _, ip := range found {
 		why := o.refuses(ip, p.reach, own)
-		if rule := rules.Denies(ip.Unmap().String(), p.port); why == "" && rule != "" {
+		if rule := allow.Denied(rules, ip, p.port); why == "" && rule != "" {
 			why = rule + " stands under network.deny"
 		}
 		if why != "" {

@@ -206,7 +206,7 @@ func (o *Outlet) SetRules(rules sandbox.Allowlist) {
 	defer o.mu.Unlock()
 	o.rules = rules
 	for _, l := range o.live {
-		if !l.once && !l.permitted(rules) || rules.Denies(l.host, l.port) != "" {
+		if !l.once && !l.permitted(rules) || l.denied(rules) {
 			l.end("its permission was revoked")
 		}
 	}

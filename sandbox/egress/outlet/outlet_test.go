@@ -275,6 +275,34 @@ func TestRulesThatChangeEndWhatTheyNoLongerPermit(t *testing.T) {
 	s.await("an end, with its reason", func(e wire.Event) bool { return e.Ended != nil && strings.Contains(e.Ended.Why, "revoked") })
 }
 
+func TestAttackByAnotherWayToADeniedAddress(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	rules := allowed(t, "a.example.com:8080", "b.example.com:8080", "[64:ff9b::5db8:d822]:8080")
+	rules.Deny = []sandbox.Endpoint{{Host: "93.184.216.34"}}
+	s := newStage(t, rules, server.Listener.Addr().String())
+	for _, at := range []string{"93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::5db8:d822"} {
+		s.lookup.names["a.example.com"] = []string{at}
+		if s.connect("a.example.com", 8080) != nil {
+			t.Errorf("a name at %s passes", at)
+		}
+		if s.connect(at, 8080) != nil {
+			t.Errorf("%s passes", at)
+		}
+	}
+	s.lookup.names["b.example.com"] = []string{"93.184.216.35"}
+	b := s.connect("b.example.com", 8080)
+	if b == nil {
+		t.Fatal("refused")
+	}
+	rules.Deny = []sandbox.Endpoint{{Host: "127.0.0.1"}} // where the test's host is in truth
+	s.SetRules(rules)
+	if _, err := b.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection to a denied address lives")
+	}
+	s.await("an end, with its reason", func(e wire.Event) bool { return e.Ended != nil && strings.Contains(e.Ended.Why, "revoked") })
+}
+
 func TestAQuestionIsSettledByARule(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

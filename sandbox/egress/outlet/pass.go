@@ -160,11 +160,18 @@ func (o *Outlet) pass(p passage, c Incoming, outside net.Conn) {
 	o.relay(l, inside, outside)
 }
 
+// denied says whether rules never let l's host be reached, or the address at which it was found. What a
+// proxy has found is not seen.
+func (l *live) denied(rules sandbox.Allowlist) bool {
+	return rules.Denies(l.host, l.port) != "" ||
+		l.proxy == nil && l.address.IsValid() && allow.Denied(rules, l.address.Addr(), l.port) != ""
+}
+
 // register lists l, unless what had let it pass is gone meanwhile.
 func (o *Outlet) register(l *live) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || !l.once && !l.permitted(o.rules) || o.rules.Denies(l.host, l.port) != "" {
+	if o.closed || !l.once && !l.permitted(o.rules) || l.denied(o.rules) {
 		return false
 	}
 	o.last++
