@@ -252,7 +252,6 @@ func (i *Instance) end(exit sandbox.Exit) {
 	if !i.to(sandbox.Stopped, "") {
 		i.Fail(ending(exit, ready))
 	}
-	close(i.ended)
 }
 
 // uptime is how long it has been, or had been, ready.

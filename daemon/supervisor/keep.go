@@ -224,6 +224,7 @@ func (s *Supervisor) wait(i *Instance, drained <-chan struct{}) {
 	s.settled(i.server, time.Now())
 	delete(s.instances, i.id)
 	s.mu.Unlock()
+	close(i.ended) // who waits for the end finds it struck off
 	s.Ended(i.Now(), exit)
 	s.Changed(i.server)
 }
