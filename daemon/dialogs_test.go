@@ -178,10 +178,10 @@ func numbered(form string, n int) []string {
 
 // TestDialogsOfRealCalls keeps what a person is shown about twenty calls of published servers' tools,
 // as they are described, decided and offered. docs/approvals.md has the pictures.
+// Words name times of day. It is set before anything runs, for every goroutine reads it.
+func init() { time.Local = time.UTC }
+
 func TestDialogsOfRealCalls(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC // words name times of day
-	t.Cleanup(func() { time.Local = local })
 	d := &Daemon{config: settingsThatReach(t)}
 	d.gate = gate.New(gate.Options{Log: gateLog{d}, Standings: standings{d}})
 	shown := map[string]api.Approval{}
