@@ -25,7 +25,10 @@ func (s *Session) Alive(ctx context.Context) error {
 		switch {
 		case err == nil || !way.alive():
 			return nil
-		case ctx.Err() != nil || !s.calling():
+		case ctx.Err() != nil:
+			return err
+		case !s.calling():
+			way.fail(errMute) // it is stopped for this, and the next request starts it anew
 			return err
 		}
 	}

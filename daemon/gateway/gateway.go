@@ -150,6 +150,7 @@ var (
 	errUnsent  = errors.New("the call was not sent to the server")
 	errIdle    = errors.New("the server has been stopped because nobody used it")
 	errDeaf    = errors.New("the server does not read what it is sent; it was stopped")
+	errMute    = errors.New("the server does not answer; it was stopped")
 	errSlow    = errors.New("the server did not answer in time; it was told to cancel")
 )
 
